@@ -1,0 +1,52 @@
+"""Value types that a YAML or a command line may write in the short way people write them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+_SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9}
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_NUMBER = re.compile(r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)", re.IGNORECASE)
+
+
+class Section(BaseModel):
+    """Base of every config section: frozen, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+def parse_count(value: Any) -> Any:
+    """1e6, '300k', '2M', 1_000 → int; anything else is left for pydantic to judge."""
+    if isinstance(value, bool):
+        raise ValueError("a count is wanted, not true or false")
+    if isinstance(value, str):
+        match = _NUMBER.fullmatch(value.strip())
+        if match is None or match[2].lower() not in _SUFFIXES:
+            raise ValueError(f"{value!r} is not a count; write 500000, 5e5, 500k or 2M")
+        value = float(match[1].replace("_", "")) * _SUFFIXES[match[2].lower()]
+    if isinstance(value, float):
+        if abs(value - round(value)) > 1e-6 * max(1.0, abs(value)):
+            raise ValueError(f"{value} is not a whole number")
+        value = round(value)
+    return value
+
+
+def parse_duration(value: Any) -> Any:
+    """'90s', '10m', '1.5h', 30 → seconds as float."""
+    if isinstance(value, bool):
+        raise ValueError("a duration is wanted, not true or false")
+    if isinstance(value, str):
+        match = _NUMBER.fullmatch(value.strip())
+        if match is None or match[2].lower() not in _SECONDS:
+            raise ValueError(f"{value!r} is not a duration; write 30, 30s, 10m or 2h")
+        value = float(match[1].replace("_", "")) * _SECONDS[match[2].lower()]
+    return value
+
+
+Count = Annotated[int, BeforeValidator(parse_count), Field(ge=0)]
+PositiveCount = Annotated[int, BeforeValidator(parse_count), Field(ge=1)]
+Seconds = Annotated[float, BeforeValidator(parse_duration), Field(ge=0)]
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]

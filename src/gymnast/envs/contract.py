@@ -1,0 +1,68 @@
+"""The one contract between environments and everything that steps them.
+
+Gymnasium's vector envs reset in one of three modes, EnvPool and native vector envs in theirs.
+`build_envs` hands out this contract whatever the backend, so no consumer ever meets an autoreset
+artefact: every step is a real transition of every env, a finished env is reset within the step
+that finished it, and the true last observation is handed out beside the first of the new episode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import gymnasium as gym
+import numpy as np
+
+
+@dataclass(slots=True)
+class Step:
+    """One step of N envs. Arrays may be overwritten by the next step: copy what you keep."""
+
+    obs: np.ndarray  # [N, …] what to act on next; the new episode's first where an env finished
+    rewards: np.ndarray  # [N] float64
+    terminated: np.ndarray  # [N] bool
+    truncated: np.ndarray  # [N] bool; never merged with terminated
+    final_obs: np.ndarray | None  # [N, …] true last obs in the rows that finished; None if none did
+    # Shares of `rewards` that wrappers added, by name (`Envs.reward_parts`), each [N] float64:
+    # rewards minus their sum is the env's own reward.
+    reward_parts: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+class EnvFailure(Exception):
+    """An env raised or returned NaN: which one, with which seed, and why."""
+
+    def __init__(self, index: int, seed: int, reason: str) -> None:
+        super().__init__(f"env {index} (seed {seed}) {reason}")
+        self.index, self.seed, self.reason = index, seed, reason
+
+
+class Envs(Protocol):
+    """N copies of one environment, stepped together."""
+
+    n_envs: int
+    observation_space: gym.Space[Any]  # of a single env
+    action_space: gym.Space[Any]  # of a single env
+    seeds: list[int]  # the seed each env was first reset with
+    reward_parts: tuple[str, ...]  # names of the shares that wrappers add
+    carries_state: bool  # whether `snapshot` can bring every env back exactly
+
+    def reset(self) -> np.ndarray:
+        """Start every env from its own seed; the first observations [N, …]."""
+
+    def step(self, actions: np.ndarray) -> Step:
+        """Step every env; raises EnvFailure if one raises or returns NaN."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """All that `restore` needs: nested dicts and lists of JSON values and NumPy arrays.
+
+        Without `carries_state` it holds the random states alone, so that a resumed run goes on
+        drawing new episodes instead of repeating the first ones.
+        """
+
+    def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
+        """Continue from `snapshot`. None if the very same episodes go on; otherwise the first
+        observations of the fresh episodes that had to be started."""
+
+    def close(self) -> None:
+        """Release processes and windows."""

@@ -1,0 +1,51 @@
+"""The `env` section: which environment, how many copies, and what is wrapped around it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from gymnast.config.values import PositiveCount, Section
+
+Backend = Literal["auto", "sync", "workers", "native", "envpool"]
+
+
+class WrapperConfig(Section):
+    """One wrapper by name (or import path `package.module:Class`), with its arguments beside it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: str = Field(description="A name from `gymnast wrappers`, or `package.module:Class`.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class SpecConfig(Section):
+    """What is known of an env beyond its spaces; whatever is unset is read from Gymnasium."""
+
+    action_labels: tuple[str, ...] | None = Field(None, description="One label per action.")
+    observation_names: tuple[str, ...] | None = Field(None, description="One per component.")
+    reward_range: tuple[float, float] | None = Field(None, description="Least and greatest reward of a step.")
+    solved_at: float | None = Field(None, description="Mean evaluation return that counts as solved.")
+    description: str | None = Field(None, description="One line for `gymnast envs`.")
+
+
+class EnvConfig(Section):
+    """Which environment to build and how."""
+
+    id: str = Field(description="A Gymnasium id, or `package.module:EnvClass`.")
+    n_envs: PositiveCount = Field(8, description="Copies stepped together.")
+    backend: Backend = Field("auto", description="How copies are stepped; auto measures once per machine.")
+    workers: PositiveCount | None = Field(None, description="Worker processes for `workers`; one a core if unset.")
+    kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments of the env itself.")
+    max_episode_steps: PositiveCount | None = Field(None, description="Time limit instead of the env's own.")
+    wrappers: tuple[WrapperConfig, ...] = Field((), description="Applied in order, innermost first.")
+    spec: SpecConfig = Field(default_factory=SpecConfig, description="Labels, names, range, threshold.")

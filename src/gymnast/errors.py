@@ -1,0 +1,40 @@
+"""Errors that are the user's to mend: each is one clear message, never a traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GymnastError(Exception):
+    """Bad input: the message says what was wrong, where, and the nearest valid choice."""
+
+    exit_code = 2
+
+
+class RunFailed(GymnastError):
+    """Training started and could not go on (an env raised, NaN, a full disk)."""
+
+    exit_code = 1
+
+
+class MissingExtra(GymnastError):
+    """A feature needs an optional dependency that is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra '{extra}': pip install 'gymnast[{extra}]'")
+        self.extra = extra
+
+
+def nearest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:
+    """The choices that read most like `word`, best first, whatever the case."""
+    by_lower = {choice.lower(): choice for choice in choices}
+    close = difflib.get_close_matches(word.lower(), by_lower, n=count, cutoff=0.5)
+    inside = [lower for lower in by_lower if word.lower() in lower and lower not in close]
+    return [by_lower[lower] for lower in (close + sorted(inside, key=len))[:count]]
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """' (did you mean …?)' or an empty string, to end a message with."""
+    close = nearest(word, choices)
+    return f" (did you mean {' or '.join(repr(c) for c in close)}?)" if close else ""
