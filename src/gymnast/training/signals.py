@@ -1,0 +1,50 @@
+"""Ctrl-C and SIGTERM as a polite request: finish the update, save, then leave."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+FIRST_NOTICE = "{name}: finishing this update, then saving — press Ctrl-C again to abort at once"
+
+
+@dataclass(slots=True)
+class StopRequest:
+    """What the loop looks at between updates: the name of the signal that asked for the end, if any did."""
+
+    requested: str | None = None
+
+
+@contextmanager
+def catch_signals(notify: Callable[[str], None] | None = None) -> Iterator[StopRequest]:
+    """Turn the first SIGINT or SIGTERM into a request, and the second into KeyboardInterrupt.
+
+    Python lets only the main thread set handlers; in any other thread this yields a request that no
+    signal will ever set, and whoever owns the main thread decides.
+    """
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if request.requested is not None:
+            raise KeyboardInterrupt
+        request.requested = signal.Signals(number).name
+        if notify is not None:
+            notify(FIRST_NOTICE.format(name=request.requested))
+
+    # getsignal() is None for a handler that C code installed: it could not be put back, so it stays.
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    ours = {number: old for number, old in before.items() if old is not None}
+    try:
+        for number in ours:
+            signal.signal(number, handle)
+        yield request
+    finally:
+        for number, old in ours.items():
+            signal.signal(number, old)
