@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gymnast.algorithms.ppo import PPOConfig
-from gymnast.config.values import Section
+from gymnast.config.schedules import Schedule
+from gymnast.config.values import Section, resolve_batch_size
 from gymnast.envs.settings import EnvConfig
 from gymnast.policies.settings import PolicyConfig
 from gymnast.rollout.settings import EvalConfig
 from gymnast.training.settings import BudgetConfig, CheckpointConfig, StopConfig
 
 AlgoConfig = PPOConfig  # becomes a union discriminated by `name` with the second algorithm
+
+
+class Misfits(ValueError):
+    """Settings that are fine by themselves and do not fit together, by dotted key."""
+
+    def __init__(self, problems: dict[str, str]) -> None:
+        super().__init__("; ".join(f"{key}: {problem}" for key, problem in problems.items()))
+        self.problems = problems
 
 
 class Config(Section):
@@ -30,3 +39,24 @@ class Config(Section):
     stop: StopConfig = Field(default_factory=StopConfig, description="Scores that end training.")
     eval: EvalConfig = Field(default_factory=EvalConfig, description="Scoring the policy.")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="What is kept.")
+
+    @model_validator(mode="after")
+    def _sections_fit_together(self) -> Config:
+        problems: dict[str, str] = {}
+        n_envs, n_steps = self.env.n_envs, self.algo.n_steps
+        try:
+            resolve_batch_size(self.algo.batch_size, n_envs * n_steps)
+        except ValueError as error:
+            problems["algo.batch_size"] = f"{error} ({n_envs} envs × {n_steps} steps)"
+        if self.policy.shared and self.policy.critic_hidden is not None:
+            problems["policy.critic_hidden"] = "a shared trunk has no critic widths of its own; drop one of the two"
+        budget = self.budget
+        if budget.wall_time is not None and budget.env_steps is None and budget.vec_steps is None:
+            moving = [name for name, value in self.algo if isinstance(value, Schedule) and value.kind != "constant"]
+            if moving:
+                problems["budget.env_steps"] = (
+                    f"must be given beside wall_time, because algo.{moving[0]} follows the step budget"
+                )
+        if problems:
+            raise Misfits(problems)
+        return self

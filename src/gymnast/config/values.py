@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -50,3 +50,29 @@ Count = Annotated[int, BeforeValidator(parse_count), Field(ge=0)]
 PositiveCount = Annotated[int, BeforeValidator(parse_count), Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(parse_duration), Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+def _parse_batch_size(value: Any) -> Any:
+    return parse_count(value) if isinstance(value, str) and value != "all" and "." not in value else value
+
+
+# Samples of a minibatch: a count, a fraction of the rollout (at most 1), or all of it.
+BatchSize = Annotated[
+    Annotated[float, Field(gt=0)] | Literal["all"], BeforeValidator(_parse_batch_size, json_schema_input_type=Any)
+]
+
+
+def resolve_batch_size(batch_size: float | Literal["all"], rollout_size: int) -> int:
+    """Samples in a minibatch of a rollout of `rollout_size`; raises ValueError unless it divides."""
+    if batch_size == "all":
+        return rollout_size
+    size = batch_size * rollout_size if batch_size <= 1 else batch_size
+    whole = round(size)
+    if whole >= 1 and abs(size - whole) <= 1e-6 * size and rollout_size % whole == 0:
+        return whole
+    divisors = [d for d in range(1, rollout_size + 1) if rollout_size % d == 0]
+    lower = max((d for d in divisors if d < size), default=None)
+    upper = min((d for d in divisors if d > size), default=None)
+    near = " or ".join(str(d) for d in (lower, upper) if d is not None)
+    what = f"{batch_size:g} of the rollout is {size:g} samples, which" if batch_size <= 1 else f"{size:g}"
+    raise ValueError(f"{what} does not divide the rollout of {rollout_size} samples; nearest that do: {near}")

@@ -1,0 +1,55 @@
+"""Sensible settings for an environment that has no preset, chosen from its spaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gymnast.errors import GymnastError, did_you_mean
+
+
+def defaults_for(env_id: str) -> dict[str, Any]:
+    """The settings to start from; raises GymnastError for an env that nobody knows or PPO cannot drive."""
+    import gymnasium as gym
+
+    env = _make(env_id)
+    observations, actions = env.observation_space, env.action_space
+    env.close()
+    # Rollouts long enough for one update to see rewards, wide enough to be uncorrelated.
+    config: dict[str, Any] = {
+        "env": {"id": env_id, "n_envs": 8},
+        "algo": {
+            "name": "ppo",
+            "n_steps": 256,
+            "batch_size": 0.125,
+            "n_epochs": 10,
+            # Decaying the rate to 0 costs nothing early and steadies the end of a run of unknown length.
+            "lr": {"kind": "linear", "start": 3e-4, "end": 0},
+            "normalize_reward": True,  # the scale of an unknown reward may be anything
+        },
+        "policy": {},
+        "budget": {"env_steps": 1_000_000},
+    }
+    if isinstance(observations, gym.spaces.Box):
+        config["policy"]["normalize_obs"] = "running"  # so may that of its observations
+    elif isinstance(observations, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)):
+        config["policy"]["discrete_obs"] = "one_hot"
+    if isinstance(actions, (gym.spaces.Discrete, gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)):
+        config["algo"]["entropy_coef"] = 0.01  # a Gaussian keeps exploring by its std, a categorical may not
+    return config
+
+
+def _make(env_id: str) -> Any:
+    import gymnasium as gym
+
+    try:
+        return gym.make(env_id)
+    except (gym.error.UnregisteredEnv, gym.error.NamespaceNotFound, gym.error.NameNotFound):
+        raise GymnastError(f"there is no environment {env_id!r}{did_you_mean(env_id, _known_ids())}") from None
+
+
+def _known_ids() -> list[str]:
+    import gymnasium as gym
+
+    from gymnast.config.files import config_folders, names_in
+
+    return list(dict.fromkeys([*names_in(config_folders()), *gym.registry]))

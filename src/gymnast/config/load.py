@@ -1,0 +1,146 @@
+"""From a reference (`CartPole-v1:ppo`, `my.yaml:fast`, any registered id) to one checked Config.
+
+Order, each over the one before: defaults, extended files, base, variant, command line. All of it is
+merged before anything is validated, so an override may mend what a file has wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gymnast.config.fields import Path as KeyPath
+from gymnast.config.fields import leaf_keys
+from gymnast.config.files import (
+    SUFFIXES,
+    ConfigFile,
+    config_folders,
+    files_named,
+    layers_of,
+    names_in,
+    read_config_file,
+    split_reference,
+)
+from gymnast.config.merge import DEFAULT_ALGO, Layer, Merged
+from gymnast.config.overrides import Overrides, apply_overrides
+from gymnast.config.problems import explain
+from gymnast.config.reading import line_of, shown
+from gymnast.config.schema import Config
+from gymnast.errors import GymnastError, did_you_mean
+
+DEFAULT_ENV_STEPS = 1_000_000
+_IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(-v\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedConfig:
+    """A checked config, what it was made from, and where each of its values came from."""
+
+    config: Config
+    name: str  # 'CartPole-v1:ppo'
+    variant: str | None
+    sources: dict[str, str] = field(default_factory=dict)  # dotted key → 'variant ppo', 'command line', …
+
+
+def load_config(reference: str, overrides: Overrides = (), *, config_dirs: Sequence[Path] = ()) -> ResolvedConfig:
+    """Resolve a reference with its overrides; raises GymnastError with everything that is wrong."""
+    name, variant, layers = find_layers(reference, config_folders(config_dirs))
+    return resolve(name, variant, layers, overrides)
+
+
+def resolve(name: str, variant: str | None, layers: Sequence[Layer], overrides: Overrides = ()) -> ResolvedConfig:
+    """Merge the layers and the overrides, then validate."""
+    merged = Merged()
+    for layer in layers:
+        merged.add(layer)
+    apply_overrides(merged, overrides)
+    _fill_budget(merged)
+    try:
+        config = Config.model_validate(merged.data)
+    except ValidationError as error:
+        problems = explain(error, merged.data, lambda path: _place(merged, path, name))
+        count = f"{name}: {len(problems)} problems\n  " if len(problems) > 1 else ""
+        raise GymnastError(count + "\n  ".join(problems)) from None
+    return ResolvedConfig(config, name, variant, sources_of(merged))
+
+
+def sources_of(merged: Merged) -> dict[str, str]:
+    """Every dotted key of the schema with the label of the layer that last touched it."""
+    origins = {keys: merged.origins.get(keys) for keys in leaf_keys()}
+    return {".".join(keys): "default" if layer is None else layer.label for keys, layer in origins.items()}
+
+
+def _fill_budget(merged: Merged) -> None:
+    budget = merged.data.get("budget") or {}
+    if isinstance(budget, dict) and all(budget.get(key) is None for key in ("env_steps", "vec_steps", "wall_time")):
+        merged.data["budget"] = {**budget, "env_steps": DEFAULT_ENV_STEPS}
+
+
+def _place(merged: Merged, path: KeyPath, name: str) -> str:
+    """'file:line' of the key, 'command line', or the config's name for what nobody wrote."""
+    layer = merged.origin(path)
+    if layer is None:
+        return name
+    if layer.file is None:
+        return layer.label
+    line = line_of(layer.file, layer.line_key(path))
+    return shown(layer.file) if line is None else f"{shown(layer.file)}:{line}"
+
+
+def find_layers(reference: str, folders: Sequence[Path]) -> tuple[str, str | None, list[Layer]]:
+    """(name, variant, layers) of what `reference` means."""
+    name, variant = split_reference(reference)
+    if name.endswith(SUFFIXES):
+        file = read_config_file(Path(name).expanduser())
+        variant = _variant_of([file], variant, name)
+        stem = Path(name).stem
+        return (f"{stem}:{variant}" if variant else stem), variant, layers_of(file, variant, folders)
+    files = [read_config_file(path) for path in _preset_files(name, folders)]
+    if files:
+        variant = _variant_of(files, variant, name)
+        file = next(file for file in files if variant is None or variant in file.variants)
+        return (f"{name}:{variant}" if variant else name), variant, layers_of(file, variant, folders)
+    return _without_preset(reference, name, variant, folders)
+
+
+def _preset_files(name: str, folders: Sequence[Path]) -> list[Path]:
+    exact = list(files_named(name, folders))
+    if exact:
+        return exact
+    try:
+        from gymnast.envs.aliases import canonical_id
+    except ImportError:
+        return []
+    return list(files_named(canonical_id(name), folders))
+
+
+def _variant_of(files: Sequence[ConfigFile], variant: str | None, name: str) -> str | None:
+    """The variant to take: the one asked for, the only one, or none where a file has none."""
+    known = list(dict.fromkeys(variant for file in files for variant in file.variants))
+    if variant is None:
+        if len(known) <= 1:
+            return known[0] if known else None
+        commands = "\n".join(f"  gymnast train {name}:{choice}" for choice in known)
+        raise GymnastError(f"{name} has {len(known)} variants; say which:\n{commands}")
+    if variant in known:
+        return variant
+    hint = did_you_mean(variant, known) or (f"; there are {', '.join(known)}" if known else "; it has none")
+    raise GymnastError(f"{name} has no variant {variant!r}{hint}")
+
+
+def _without_preset(
+    reference: str, name: str, variant: str | None, folders: Sequence[Path]
+) -> tuple[str, str | None, list[Layer]]:
+    from gymnast.config.from_spaces import defaults_for
+
+    if variant == DEFAULT_ALGO or variant is None:
+        env_id = name
+    elif _IMPORT_PATH.fullmatch(reference):
+        env_id = reference
+    else:
+        raise GymnastError(f"there is no preset {reference!r}{did_you_mean(name, names_in(folders))}")
+    return f"{env_id}:{DEFAULT_ALGO}", DEFAULT_ALGO, [Layer(defaults_for(env_id), "defaults from the spaces")]

@@ -1,0 +1,85 @@
+"""Merging config layers, remembering which layer each key came from.
+
+Maps merge and lists replace. Two maps are replaced as a whole because the old keys would have no
+meaning beside the new ones: `algo` when its `name` changes, and a schedule that is written anew in
+another form.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Keys = tuple[str | int, ...]
+DEFAULT_ALGO = "ppo"  # what an `algo` map without a name means
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """A map of settings from one place."""
+
+    data: dict[str, Any]
+    label: str  # for people: 'variant ppo', 'command line'
+    file: Path | None = None
+    prefix: Keys = ()  # where in the file the map stands, to find its lines
+
+    def line_key(self, path: Keys) -> Keys:
+        return (*self.prefix, *path)
+
+
+@dataclass(slots=True)
+class Merged:
+    """The settings of all layers so far, and the layer that last set each path."""
+
+    data: dict[str, Any] = field(default_factory=dict)
+    origins: dict[Keys, Layer] = field(default_factory=dict)
+
+    def add(self, layer: Layer) -> None:
+        self._merge(self.data, layer.data, (), layer)
+
+    def _merge(self, into: dict[str, Any], new: dict[str, Any], path: Keys, layer: Layer) -> None:
+        for key, value in new.items():
+            here = (*path, key)
+            old = into.get(key)
+            self.origins[here] = layer
+            if isinstance(value, dict) and isinstance(old, dict) and not _starts_anew(here, old, value):
+                self._merge(old, value, here, layer)
+                continue
+            self._forget_below(here)
+            if isinstance(value, dict):
+                into[key] = {}
+                self._merge(into[key], value, here, layer)
+            else:
+                into[key] = copy.deepcopy(value)
+
+    def _forget_below(self, path: Keys) -> None:
+        for known in [p for p in self.origins if len(p) > len(path) and p[: len(path)] == path]:
+            del self.origins[known]
+
+    def origin(self, path: Keys) -> Layer | None:
+        """The layer that set `path`, or the nearest map around it."""
+        while path:
+            if path in self.origins:
+                return self.origins[path]
+            path = path[:-1]
+        return None
+
+    def value(self, path: Keys) -> Any:
+        data: Any = self.data
+        for key in path:
+            data = data.get(key) if isinstance(data, dict) else None
+        return data
+
+
+def _starts_anew(path: Keys, old: dict[str, Any], new: dict[str, Any]) -> bool:
+    if path == ("algo",):
+        return "name" in new and new["name"] != old.get("name", DEFAULT_ALGO)
+    if len(path) == 2 and path[0] == "algo" and ("start" in new or "points" in new):
+        return _kind(new) != _kind(old) and _kind(new) is not None
+    return False
+
+
+def _kind(schedule: dict[str, Any]) -> Any:
+    return schedule.get("kind", "points" if "points" in schedule else None)

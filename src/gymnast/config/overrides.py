@@ -1,0 +1,82 @@
+"""Settings from the command line (`algo.lr=1e-3`) or from Python, laid over a config's layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gymnast.config.fields import dotted, is_schedule
+from gymnast.config.fields import default_of as schema_default
+from gymnast.config.merge import Keys, Layer, Merged
+from gymnast.config.reading import parse_yaml
+from gymnast.config.values import Section
+from gymnast.errors import GymnastError
+
+Overrides = Mapping[str, Any] | Sequence[str]
+Override = tuple[tuple[str, ...], Any]
+
+COMMAND_LINE = "command line"
+FROM_PYTHON = "overrides"
+
+
+def apply_overrides(merged: Merged, overrides: Overrides) -> None:
+    """Lay the overrides over everything else, a changed algorithm first: it empties the old map."""
+    if isinstance(overrides, str):
+        overrides = [overrides]
+    if isinstance(overrides, Mapping):
+        label, pairs = FROM_PYTHON, list(_flatten(overrides))
+    else:
+        label, pairs = COMMAND_LINE, [parse_override(text) for text in overrides]
+    for path, value in sorted(pairs, key=lambda pair: pair[0] != ("algo", "name")):
+        for depth in range(1, len(path)):
+            _open_map(merged, path[:depth], path, label)
+        merged.add(Layer(_nest(path, value), label))
+
+
+def parse_override(text: str) -> Override:
+    """'algo.lr=1e-3' → (('algo', 'lr'), 0.001); the value is YAML."""
+    key, equals, value = text.partition("=")
+    path = tuple(part.strip() for part in key.split("."))
+    if not equals or not all(path):
+        raise GymnastError(f"{COMMAND_LINE}: {text!r} is not an override; write key=value, e.g. algo.lr=1e-3")
+    return path, parse_yaml(value, f"{COMMAND_LINE}: {key}")
+
+
+def _flatten(overrides: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> list[Override]:
+    pairs: list[Override] = []
+    for key, value in overrides.items():
+        path = (*prefix, *str(key).split("."))
+        if isinstance(value, Section):
+            value = value.model_dump()
+        if isinstance(value, Mapping) and value and path[:2] != ("env", "kwargs") and len(path) < 2:
+            pairs += _flatten(value, path)
+        else:
+            pairs.append((path, dict(value) if isinstance(value, Mapping) else value))
+    return pairs
+
+
+def _nest(path: Sequence[str], value: Any) -> dict[str, Any]:
+    for key in reversed(path):
+        value = {key: value}
+    return value
+
+
+def _open_map(merged: Merged, parent: Keys, path: Keys, label: str) -> None:
+    """Make what `path` goes into a map: `algo.lr.end=0` turns the number into a schedule from it."""
+    value = merged.value(parent)
+    if value is None and is_schedule(parent, merged.data):
+        value = schema_default(parent, merged.data)
+    if value is None or isinstance(value, dict):
+        return
+    if is_schedule(parent, merged.data):
+        merged.add(Layer(_nest(parent, {"points": value} if isinstance(value, (list, tuple)) else {"start": value}),
+                         _label_of(merged, parent)))
+        return
+    if isinstance(value, (list, tuple)):
+        raise GymnastError(f"{label}: {dotted(path)}: a list is replaced as a whole; write {dotted(parent)}=[…]")
+    raise GymnastError(f"{label}: {dotted(path)}: {dotted(parent)} is a single value, {value!r}, with no keys inside")
+
+
+def _label_of(merged: Merged, path: Keys) -> str:
+    origin = merged.origin(path)
+    return "default" if origin is None else origin.label

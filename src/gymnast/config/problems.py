@@ -1,0 +1,112 @@
+"""What validation found, said for people: which key, what is wrong, the nearest valid name, where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from gymnast.config.fields import Path, dotted, leaf_keys, section_at
+from gymnast.config.schema import Misfits
+from gymnast.errors import did_you_mean, nearest
+
+Where = Callable[[Path], str]
+
+# pydantic's own words are kept where they are clear; these are the ones that are not.
+_PLAIN_WORDS = {
+    "missing": "is missing",
+    "model_type": "must be a map of settings",
+    "dict_type": "must be a map",
+    "tuple_type": "must be a list",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+    "invalid_key": "keys must be text",
+}
+
+
+def explain(error: ValidationError, data: dict[str, Any], where: Where) -> list[str]:
+    """One line a problem, 'place: key: what is wrong', in the order of the keys in the schema."""
+    by_path: dict[Path, list[str]] = {}
+    for detail in error.errors(include_url=False):
+        for path, problem in _problems_of(detail, data):
+            said = by_path.setdefault(path, [])
+            if problem not in said:
+                said.append(problem)
+    return [f"{where(path)}: {dotted(path)}: {_join(said)}" for path, said in by_path.items()]
+
+
+def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Path, str]]:
+    cause = detail.get("ctx", {}).get("error")
+    if isinstance(cause, Misfits):
+        return [(tuple(key.split(".")), problem) for key, problem in cause.problems.items()]
+    path = _path_in_data(detail, data)
+    if detail["type"] == "extra_forbidden":
+        return [(path, unknown_key(path, data))]
+    return [(path, _say(detail))]
+
+
+def _path_in_data(detail: ErrorDetails, data: Any) -> Path:
+    """pydantic's location without the union members it tried, which are no keys of the data."""
+    path: list[str | int] = []
+    for part in detail["loc"]:
+        if isinstance(data, dict) and part in data:
+            data = data[part]
+        elif isinstance(data, (list, tuple)) and isinstance(part, int) and part < len(data):
+            data = data[part]
+        elif not (detail["type"] == "missing" and part == detail["loc"][-1]):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def unknown_key(path: Path, data: Any) -> str:
+    """'unknown key' with the nearest one: beside it, or anywhere for a key that forgot its section."""
+    word = str(path[-1])
+    model = section_at(path[:-1], data)
+    beside = list(model.model_fields) if model is not None else []
+    if nearest(word, beside, 1):
+        return "unknown key" + did_you_mean(word, beside)
+    elsewhere = [dotted(keys) for keys in leaf_keys() if keys[-1] == word]
+    if elsewhere:
+        return f"unknown key (did you mean {' or '.join(repr(key) for key in elsewhere)}?)"
+    return f"unknown key; there are {', '.join(beside)}" if beside else "unknown key"
+
+
+def _say(detail: ErrorDetails) -> str:
+    kind, got = detail["type"], detail["input"]
+    if kind == "missing":
+        return _PLAIN_WORDS[kind]
+    if kind in ("value_error", "assertion_error"):
+        return detail["msg"].partition(", ")[2]
+    words = _PLAIN_WORDS.get(kind)
+    if words is None:
+        words = re.sub(r"^Input should (be|have)", r"must \1", detail["msg"])
+        words = words.replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
+    hint = ""
+    if kind in ("literal_error", "union_tag_invalid") and isinstance(got, str):
+        ctx = detail.get("ctx", {})
+        hint = did_you_mean(got, re.findall(r"'([^']*)'", str(ctx.get("expected", ctx.get("expected_tags", "")))))
+    return f"{words}, got {_short(got)}{hint}"
+
+
+def _join(said: list[str]) -> str:
+    """The members of a union each complain in their own words: 'must be a number or 'all', got 'x''."""
+    if len(said) == 1:
+        return said[0]
+    heads = [text.partition(", got ")[0].removeprefix("must be ") for text in said]
+    tail = said[-1].partition(", got ")
+    return f"must be {' or '.join(heads)}{tail[1]}{tail[2]}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
