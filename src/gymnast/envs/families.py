@@ -1,0 +1,46 @@
+"""Families of environments: what each needs installed, known without importing any of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A group of environments that one package brings."""
+
+    name: str
+    extra: str | None  # the extra of gymnast that installs it; None: part of the core
+    package: str | None  # importable name that must be there
+    entry_points: tuple[str, ...] = ()  # how the registered entry points of its envs begin
+    prefixes: tuple[str, ...] = ()  # how its ids begin
+    registers: str | None = None  # module whose import registers the ids
+
+    @property
+    def installed(self) -> bool:
+        return self.package is None or find_spec(self.package) is not None
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family("bandits", None, None, ("gymnast.envs.bandit",), ("gymnast/",)),
+    Family("classic control", None, None, ("gymnasium.envs.classic_control",)),
+    Family("toy text", None, None, ("gymnasium.envs.toy_text",)),
+    Family("box2d", None, "Box2D", ("gymnasium.envs.box2d",)),
+    Family("mujoco", "mujoco", "mujoco", ("gymnasium.envs.mujoco",)),
+    Family("jax", "jax", "jax", ("gymnasium.envs.phys2d", "gymnasium.envs.tabular"), ("phys2d/", "tabular/")),
+    Family("atari", "atari", "ale_py", ("ale_py",), ("ALE/",), "ale_py"),
+    Family("vizdoom", "vizdoom", "vizdoom", ("vizdoom",), ("Vizdoom",), "vizdoom.gymnasium_wrapper"),
+)
+
+OTHER = Family("other", None, None)
+
+
+def family_of(env_id: str, entry_point: str | None = None) -> Family:
+    """The family by the id's prefix or, for registered ids, by where the env's class lives."""
+    for family in FAMILIES:
+        if any(env_id.startswith(prefix) for prefix in family.prefixes):
+            return family
+        if entry_point is not None and any(entry_point.startswith(start) for start in family.entry_points):
+            return family
+    return OTHER

@@ -1,0 +1,150 @@
+"""One environment from a config: the base env by id or import path, and the wrappers around it."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+import gymnast.envs.bandit  # noqa: F401  registers gymnast/Bandit-v0
+from gymnast.envs.aliases import ALIASES, current_id
+from gymnast.envs.families import FAMILIES, family_of
+from gymnast.envs.import_path import import_module, load_class
+from gymnast.envs.settings import EnvConfig, WrapperConfig
+from gymnast.envs.wrappers import check_wrapper, is_training_only, parts_of
+from gymnast.errors import GymnastError, MissingExtra, did_you_mean
+
+_PRESETS = Path(__file__).parent.parent / "presets"
+
+
+def make_env(config: EnvConfig, *, training: bool = True, render_mode: str | None = None) -> gym.Env[Any, Any]:
+    """Build one env with its wrappers; `training=False` leaves out those meant for training only."""
+    env = _make_base(config, render_mode)
+    for wrapper_config in active_wrappers(config, training=training):
+        wrapper = check_wrapper(wrapper_config)
+        try:
+            env = wrapper(env, **wrapper_config.arguments)
+        except GymnastError:
+            raise
+        except Exception as error:
+            raise GymnastError(
+                f"wrapper '{wrapper_config.name}' could not be put around {config.id}:"
+                f" {type(error).__name__}: {error}"
+            ) from error
+    return env
+
+
+def active_wrappers(config: EnvConfig, *, training: bool) -> tuple[WrapperConfig, ...]:
+    """The wrappers in use; names and arguments of all of them are checked."""
+    return tuple(w for w in config.wrappers if training or not is_training_only(check_wrapper(w)))
+
+
+def reward_parts(config: EnvConfig, *, training: bool) -> tuple[str, ...]:
+    """Names of the shares of the reward that the wrappers in use add."""
+    names = [part for w in active_wrappers(config, training=training) for part in parts_of(check_wrapper(w))]
+    return tuple(dict.fromkeys(names))
+
+
+def find_spec(env_id: str) -> gym.envs.registration.EnvSpec | None:
+    """Gymnasium's entry for an id (`module:Id` imports the module first); None for an import path."""
+    env_id = current_id(env_id)
+    if ":" in env_id:
+        module_name, _, name = env_id.partition(":")
+        module = import_module(module_name, f"env '{env_id}'")
+        if name not in gym.registry and name in vars(module):
+            return None
+        env_id = current_id(name)
+    if env_id not in gym.registry:
+        _register_family(env_id)
+    spec = gym.registry.get(env_id)
+    if spec is None:
+        raise GymnastError(f"unknown environment '{env_id}'{did_you_mean(env_id, known_ids())}")
+    return spec
+
+
+def known_ids() -> list[str]:
+    """Every id that can be named: registered ones, older names, and those that presets are for."""
+    presets = [path.stem for path in _PRESETS.glob("*.yaml") if not path.stem.startswith("_")]
+    return list(dict.fromkeys([*gym.registry, *ALIASES, *presets]))
+
+
+def _register_family(env_id: str) -> None:
+    """Import what registers an id like ALE/Pong-v5; a missing package is said with its extra."""
+    family = family_of(env_id)
+    if family.extra is not None and not family.installed:
+        raise MissingExtra(f"environment '{env_id}'", family.extra)
+    if family.registers is not None:
+        gym.register_envs(importlib.import_module(family.registers))
+
+
+def _make_base(config: EnvConfig, render_mode: str | None) -> gym.Env[Any, Any]:
+    arguments = dict(config.kwargs)
+    if render_mode is not None:
+        arguments["render_mode"] = render_mode
+    spec = find_spec(config.id)
+    if spec is None:
+        created = load_class(config.id, gym.Env, "env")
+        env = _construct(config, created, lambda: created(**arguments))
+        return env if config.max_episode_steps is None else gym.wrappers.TimeLimit(env, config.max_episode_steps)
+    # The order check costs a call per step and we reset before we step.
+    spec = dataclasses.replace(spec, order_enforce=False)
+    return _construct(
+        config,
+        _entry_class(spec),
+        lambda: gym.make(
+            spec, max_episode_steps=config.max_episode_steps, disable_env_checker=True, **arguments
+        ),
+    )
+
+
+def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
+    """Call `make`; what can go wrong is told as the user's to mend."""
+    try:
+        env: gym.Env[Any, Any] = make()
+        return env
+    except gym.error.DependencyNotInstalled as error:
+        spec = gym.registry.get(current_id(config.id))
+        entry_point = spec.entry_point if spec is not None and isinstance(spec.entry_point, str) else None
+        family = family_of(config.id, entry_point)
+        if family.extra is not None:
+            raise MissingExtra(f"environment '{config.id}'", family.extra) from error
+        raise GymnastError(f"environment '{config.id}' cannot be built: {error}") from error
+    except TypeError as error:
+        _check_argument_names(config, created)
+        raise GymnastError(f"environment '{config.id}' with env.kwargs {config.kwargs}: {error}") from error
+    except Exception as error:
+        raise GymnastError(
+            f"environment '{config.id}' could not be built: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _entry_class(spec: gym.envs.registration.EnvSpec) -> Any:
+    """The env's class for reading its signature; its own import problems are left to `make`."""
+    if not isinstance(spec.entry_point, str):
+        return spec.entry_point
+    try:
+        return gym.envs.registration.load_env_creator(spec.entry_point)
+    except Exception:
+        return None
+
+
+def _check_argument_names(config: EnvConfig, created: Any) -> None:
+    if created is None:
+        return
+    parameters = inspect.signature(created).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    for name in config.kwargs:
+        if name not in parameters:
+            known = [parameter for parameter in parameters if parameter != "render_mode"]
+            raise GymnastError(
+                f"environment '{config.id}' has no argument '{name}' (env.kwargs){did_you_mean(name, known)};"
+                f" it takes {', '.join(known) or 'none'}"
+            )
+
+
+__all__ = ["FAMILIES", "active_wrappers", "find_spec", "known_ids", "make_env", "reward_parts"]

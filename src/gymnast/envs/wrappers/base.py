@@ -1,0 +1,47 @@
+"""What every wrapper of ours has: a flag, named shares of the reward, and a state that can be carried."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import gymnasium as gym
+
+from gymnast.errors import GymnastError
+
+
+class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
+    """Base of our wrappers. Arguments of `__init__` after `env` are what a config may set."""
+
+    training_only: ClassVar[bool] = False  # left out of evaluation
+    reward_parts: ClassVar[tuple[str, ...]] = ()  # names this wrapper reports under info["reward_parts"]
+
+    def get_state(self) -> dict[str, Any]:
+        """What `set_state` needs to go on exactly here; JSON values only."""
+        return {}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from what `get_state` gave."""
+
+
+def with_part(info: dict[str, Any], name: str, value: float) -> dict[str, Any]:
+    """`info` with one more share of the reward. A new dict: an env may hand out the same one each step."""
+    parts = dict(info.get("reward_parts", ()))
+    parts[name] = parts.get(name, 0.0) + value
+    return {**info, "reward_parts": parts}
+
+
+def checked_number(
+    wrapper: str, argument: str, value: Any, least: float = float("-inf"), most: float = float("inf")
+) -> float:
+    """`value` as float, or a GymnastError that names wrapper, argument and range."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        bounds = f" from {least:g} to {most:g}" if least > float("-inf") or most < float("inf") else ""
+        raise GymnastError(f"wrapper '{wrapper}': {argument} must be a number{bounds}, not {value!r}")
+    return float(value)
+
+
+def checked_count(wrapper: str, argument: str, value: Any, least: int = 1) -> int:
+    """`value` as int (1e3 counts as 1000), or a GymnastError."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < least:
+        raise GymnastError(f"wrapper '{wrapper}': {argument} must be a whole number of at least {least}, not {value!r}")
+    return int(value)
