@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from gymnast.algorithms.objective import Batch, Loss
+from gymnast.algorithms.returns import gae
 from gymnast.config.schedules import scheduled
 from gymnast.config.values import PositiveCount, Section
+
+if TYPE_CHECKING:
+    from gymnast.algorithms.objective import Array
+    from gymnast.policies.distributions import Evaluated
+    from gymnast.rollout.buffer import Rollout
 
 
 class PPOConfig(Section):
@@ -33,3 +41,105 @@ class PPOConfig(Section):
     clip_reward: float | None = Field(10.0, gt=0, description="Normalised rewards are cut to ± this; null: never.")
     adam_eps: float = Field(1e-5, gt=0, description="Adam's epsilon.")
     adam_betas: tuple[float, float] = Field((0.9, 0.999), description="Adam's decay rates.")
+
+
+@dataclass(frozen=True, slots=True)
+class PPOHyper:
+    """The schedulable settings at one moment."""
+
+    n_epochs: int
+    lr: float
+    gamma: float
+    gae_lambda: float
+    clip_range: float
+    value_clip_range: float | None
+    entropy_coef: float
+    value_coef: float
+    max_grad_norm: float
+    target_kl: float | None
+
+
+class PPO:
+    """Clipped surrogate objective, clipped or free value loss, entropy bonus."""
+
+    def __init__(self, config: PPOConfig) -> None:
+        self.config = config
+
+    def hyperparameters(self, env_steps: int, total_steps: int) -> PPOHyper:
+        """Every schedule's value now."""
+        values: dict[str, Any] = {}
+        for field in fields(PPOHyper):
+            schedule = getattr(self.config, field.name)
+            values[field.name] = None if schedule is None else schedule.at(env_steps, total_steps)
+        return PPOHyper(**values | {"n_epochs": round(values["n_epochs"])})
+
+    def targets(self, rollout: Rollout, hp: PPOHyper) -> Batch:
+        """Advantages by GAE, returns = advantages + values."""
+        advantages = gae(
+            rollout.rewards,
+            rollout.values,
+            rollout.terminated,
+            rollout.truncated,
+            rollout.bootstrap,
+            hp.gamma,
+            hp.gae_lambda,
+        )
+        values = rollout.values[:-1].reshape(-1)
+        advantages = advantages.reshape(-1)
+        return Batch(
+            x=rollout.x,
+            actions=rollout.actions.reshape(-1, *rollout.actions.shape[2:]),
+            log_probs=rollout.log_probs.reshape(-1),
+            values=values,
+            advantages=advantages,
+            returns=advantages + values,
+        )
+
+    def prepare(self, xp: Any, minibatch: Batch) -> Batch:
+        """Once per minibatch: advantages with mean 0 and std 1."""
+        if not self.config.normalize_advantage or len(minibatch.advantages) < 2:
+            return minibatch
+        advantages = minibatch.advantages
+        centred = advantages - advantages.mean()
+        std = xp.sqrt((centred * centred).mean())
+        return replace(minibatch, advantages=centred / (std + 1e-8))
+
+    def loss(self, xp: Any, new: Evaluated, values: Array, batch: Batch, hp: PPOHyper) -> Loss:
+        """The objective to minimise (eq. 9 of the paper), as derivatives per sample.
+
+        L = -E[min(r A, clip(r, 1-ε, 1+ε) A)] - c_H E[H] + c_V E[(V - R)²],  r = π(a|s) / π_old(a|s)
+        """
+        n = len(batch.advantages)
+        log_ratio = new.log_prob - batch.log_probs
+        ratio = xp.exp(log_ratio)
+        free = ratio * batch.advantages
+        clipped = xp.clip(ratio, 1 - hp.clip_range, 1 + hp.clip_range) * batch.advantages
+        surrogate = xp.minimum(free, clipped)
+        # d r/d log π = r; where the clipped term is the smaller one, the objective is flat.
+        d_log_prob = xp.where(free <= clipped, free, 0.0) * (-1.0 / n)
+
+        error = values - batch.returns
+        squared = error * error
+        d_values = error * (2.0 * hp.value_coef / n)
+        if hp.value_clip_range is not None:
+            moved = xp.clip(values - batch.values, -hp.value_clip_range, hp.value_clip_range)
+            held = batch.values + moved - batch.returns
+            d_values = xp.where(squared >= held * held, d_values, 0.0)
+            squared = xp.maximum(squared, held * held)
+
+        policy_loss, value_loss, entropy = -surrogate.mean(), squared.mean(), new.entropy.mean()
+        return Loss(
+            d_log_prob=d_log_prob,
+            d_entropy=-hp.entropy_coef / n,
+            d_values=d_values,
+            kl=(ratio - 1.0 - log_ratio).mean(),  # Schulman's low-variance estimate of KL(old || new)
+            stats={
+                "train/loss/policy": policy_loss,
+                "train/loss/value": value_loss,
+                "train/loss/entropy": -entropy,
+                "train/loss/total": policy_loss + hp.value_coef * value_loss - hp.entropy_coef * entropy,
+                "train/entropy": entropy,
+                "train/clip_fraction": (abs(ratio - 1.0) > hp.clip_range).mean(dtype=ratio.dtype),
+                "train/ratio/max": ratio.max(),
+            },
+        )

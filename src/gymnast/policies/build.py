@@ -1,0 +1,43 @@
+"""Which engine a policy runs on, and making it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import gymnasium as gym
+
+from gymnast.errors import MissingExtra
+from gymnast.policies.layout import PolicyLayout, build_layout, init_parameters
+from gymnast.policies.policy import Network, Policy
+from gymnast.policies.settings import PolicyConfig
+
+EngineName = Literal["numpy", "torch"]
+
+
+def choose_engine(engine: str, layout: PolicyLayout) -> EngineName:
+    """`auto` takes the NumPy engine, which is the faster one for every MLP on a CPU."""
+    return "torch" if engine == "torch" else "numpy"
+
+
+def build_network(layout: PolicyLayout, engine: EngineName) -> Network:
+    """An engine's network with all parameters 0."""
+    if engine == "torch":
+        if find_spec("torch") is None:
+            raise MissingExtra("engine: torch", "torch")
+        from gymnast.policies.torch_network import TorchNetwork
+
+        return TorchNetwork(layout)
+    from gymnast.policies.numpy_network import NumpyNetwork
+
+    return NumpyNetwork(layout)
+
+
+def build_policy(
+    config: PolicyConfig, engine: str, observation_space: gym.Space[Any], action_space: gym.Space[Any], seed: int
+) -> Policy:
+    """A fresh policy for these spaces."""
+    layout = build_layout(config, observation_space, action_space)
+    policy = Policy(build_network(layout, choose_engine(engine, layout)))
+    policy.load_arrays(init_parameters(layout, seed))
+    return policy

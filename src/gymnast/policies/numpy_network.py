@@ -1,0 +1,252 @@
+"""The network in NumPy: forward and closed-form backward over one flat parameter vector.
+
+On small MLPs the cost is the number of calls, not the arithmetic. So actor and critic run as one
+stacked product where their widths agree, every intermediate has a buffer that is reused, and the
+gradient is written straight into its place in the flat gradient vector.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from gymnast.policies.activations import ACTIVATIONS
+from gymnast.policies.layout import PolicyLayout, Trunk
+from gymnast.policies.numpy_adam import NumpyAdam
+
+_NORM_EPS = 1e-5
+
+
+class NumpyNetwork:
+    """Parameters, gradients and the two passes."""
+
+    xp = np
+
+    def __init__(self, layout: PolicyLayout) -> None:
+        self.layout = layout
+        self.parameters = np.zeros(layout.n_parameters, np.float32)
+        self.gradients = np.zeros_like(self.parameters)
+        self.views: dict[str, np.ndarray] = {}
+        self._places: dict[str, tuple[int, tuple[int, ...]]] = {}
+        offset = 0
+        for name, shape in layout.shapes().items():
+            self._places[name] = (offset, shape)
+            self.views[name] = self.parameters[offset : offset + prod(shape)].reshape(shape)
+            offset += prod(shape)
+        self._stacks = [NumpyTrunk(self, trunk) for trunk in layout.trunks]
+        self.w_action, self.g_w_action = self._pair("action_head.weight")
+        self.b_action, self.g_b_action = self._pair("action_head.bias")
+        self.w_value, self.g_w_value = self._pair("value_head.weight")
+        self.b_value, self.g_b_value = self._pair("value_head.bias")
+        self._std_from_state = layout.continuous and layout.config.state_dependent_std
+        if self._std_from_state:
+            self.w_std, self.g_w_std = self._pair("log_std_head.weight")
+            self.b_std, self.g_b_std = self._pair("log_std_head.bias")
+        elif layout.continuous:
+            self.log_std, self.g_log_std = self._pair("log_std")
+        if layout.n_embeddings:
+            self.embedding, self.g_embedding = self._pair("embedding.weight")
+        self._index: np.ndarray | None = None
+
+    def _pair(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        return self.stacked((name,))
+
+    def stacked(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Views of parameters and gradients that lie side by side, with a leading axis if several."""
+        offset, shape = self._places[names[0]]
+        size = prod(shape)
+        full = (len(names), *shape) if len(names) > 1 else shape
+        span = slice(offset, offset + size * len(names))
+        return self.parameters[span].reshape(full), self.gradients[span].reshape(full)
+
+    def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Outputs [A, B] and log std of the actor alone."""
+        hidden = self._stacks[0].forward_first(self._embed(x))
+        return self._action_outputs(hidden)
+
+    def forward(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        """Outputs [A, B], log std ([A, 1], [A, B] or None) and values [B]; keeps what backward needs."""
+        embedded = self._embed(x)
+        tops = [stack.forward(embedded) for stack in self._stacks]
+        self._actor_top, self._critic_top = tops[0][0], tops[-1][-1]
+        outputs, log_std = self._action_outputs(self._actor_top)
+        values = self._critic_top @ self.w_value[0] + self.b_value
+        return outputs, log_std, values
+
+    infer = forward
+
+    def to_engine(self, array: np.ndarray) -> np.ndarray:
+        return array
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: view.copy() for name, view in self.views.items()}
+
+    def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        for name, view in self.views.items():
+            view[...] = arrays[name]
+
+    def build_optimizer(self, betas: tuple[float, float], eps: float) -> NumpyAdam:
+        return NumpyAdam(self.parameters, self.gradients, betas, eps)
+
+    def _embed(self, x: np.ndarray) -> np.ndarray:
+        if not self.layout.n_embeddings:
+            return x
+        self._index = x
+        return self.embedding[x]
+
+    def _action_outputs(self, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        outputs = self.w_action @ hidden.T
+        outputs += self.b_action[:, None]
+        if self._std_from_state:
+            return outputs, self.w_std @ hidden.T + self.b_std[:, None]
+        return outputs, self.log_std[:, None] if self.layout.continuous else None
+
+    def backward(self, d_outputs: np.ndarray, d_log_std: np.ndarray | None, d_values: np.ndarray) -> None:
+        """Write the gradient of all parameters into `gradients`."""
+        actor_top, critic_top = self._actor_top, self._critic_top
+        np.matmul(d_outputs, actor_top, out=self.g_w_action)
+        np.sum(d_outputs, 1, out=self.g_b_action)
+        np.matmul(d_values, critic_top, out=self.g_w_value[0])
+        self.g_b_value[0] = d_values.sum()
+        actor_stack, critic_stack = self._stacks[0], self._stacks[-1]
+        d_actor = actor_stack.top_gradient(0)
+        np.matmul(d_outputs.T, self.w_action, out=d_actor)
+        if d_log_std is not None and self._std_from_state:
+            np.matmul(d_log_std, actor_top, out=self.g_w_std)
+            np.sum(d_log_std, 1, out=self.g_b_std)
+            d_actor += d_log_std.T @ self.w_std
+        elif d_log_std is not None:
+            np.sum(d_log_std, 1, out=self.g_log_std)
+        if self.layout.config.shared:
+            d_actor += d_values[:, None] * self.w_value
+        else:
+            np.multiply(d_values[:, None], self.w_value, out=critic_stack.top_gradient(-1))
+        d_inputs = [stack.backward(self.layout.n_embeddings > 0) for stack in self._stacks]
+        if self.layout.n_embeddings:
+            self.g_embedding.fill(0.0)
+            np.add.at(self.g_embedding, self._index, sum(d for d in d_inputs if d is not None))
+
+
+class NumpyTrunk:
+    """One or two stacked MLPs; K is their number."""
+
+    def __init__(self, network: NumpyNetwork, trunk: Trunk) -> None:
+        self.k = len(trunk.names)
+        self.widths = trunk.widths
+        self.activation = ACTIVATIONS[network.layout.config.activation]
+        self.normed = network.layout.config.layer_norm
+        self.weights, self.biases, self.gains, self.shifts = [], [], [], []
+        for layer in range(len(trunk.widths) - 1):
+            for part, into in (
+                ("weight", self.weights),
+                ("bias", self.biases),
+                ("norm.weight", self.gains),
+                ("norm.bias", self.shifts),
+            ):
+                if part.startswith("norm") and not self.normed:
+                    continue
+                value, gradient = network.stacked(tuple(f"{name}.{layer}.{part}" for name in trunk.names))
+                if self.k == 1:
+                    value, gradient = value[None], gradient[None]
+                into.append((value, gradient))
+        # The actor's weights alone, already transposed, for acting.
+        self._first = [(w[0][0].T, b[0][0]) for w, b in zip(self.weights, self.biases, strict=True)]
+        self._buffers: dict[int, list[LayerBuffers]] = {}
+        self._acting: dict[int, list[np.ndarray]] = {}
+
+    def forward_first(self, x: np.ndarray) -> np.ndarray:
+        """The first MLP of the stack alone: top activations [B, H]."""
+        buffers = self._acting.get(len(x))
+        if buffers is None:
+            buffers = self._acting[len(x)] = [np.empty((len(x), w), np.float32) for w in self.widths[1:]]
+        for layer, ((weight, bias), out) in enumerate(zip(self._first, buffers, strict=True)):
+            np.matmul(x, weight, out=out)
+            out += bias
+            if self.normed:
+                _, normed = _layer_norm(out)
+                np.multiply(normed, self.gains[layer][0][0], out=out)
+                out += self.shifts[layer][0][0]
+            self.activation.apply(out, out)
+            x = out
+        return x
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        """Top activations [K, B, H]."""
+        self._x = x
+        self._layers = self._layer_buffers(len(x))
+        h = x
+        for layer, buffers in enumerate(self._layers):
+            z = buffers.z
+            np.matmul(h, self.weights[layer][0].transpose(0, 2, 1), out=z)
+            z += self.biases[layer][0][:, None, :]
+            if self.normed:
+                buffers.inverse_std, buffers.normed = _layer_norm(z)
+                np.multiply(buffers.normed, self.gains[layer][0][:, None, :], out=z)
+                z += self.shifts[layer][0][:, None, :]
+            self.activation.apply(z, buffers.h)
+            h = buffers.h
+        self._top = np.broadcast_to(x, (self.k, *x.shape)) if not self._layers else h
+        return self._top
+
+    def top_gradient(self, which: int) -> np.ndarray:
+        """Where the gradient of the top activations of one MLP goes: [B, H]."""
+        if not self._layers:
+            self._d_input = np.zeros((self.k, *self._x.shape), np.float32)
+            return self._d_input[which]
+        return self._layers[-1].d[which]
+
+    def backward(self, want_input: bool) -> np.ndarray | None:
+        """From the top gradients to all parameter gradients; the input's gradient [B, D] if wanted."""
+        if not self._layers:
+            return self._d_input.sum(0) if want_input else None
+        for layer in reversed(range(len(self._layers))):
+            buffers = self._layers[layer]
+            d = buffers.d
+            self.activation.chain(d, buffers.z, buffers.h)
+            if self.normed:
+                self._norm_backward(layer, buffers, d)
+            below = self._layers[layer - 1].h if layer else self._x
+            np.matmul(d.transpose(0, 2, 1), below, out=self.weights[layer][1])
+            np.sum(d, 1, out=self.biases[layer][1])
+            if layer:
+                np.matmul(d, self.weights[layer][0], out=self._layers[layer - 1].d)
+            elif want_input:
+                return np.matmul(d, self.weights[0][0]).sum(0)
+        return None
+
+    def _norm_backward(self, layer: int, buffers: LayerBuffers, d: np.ndarray) -> None:
+        gain, g_gain = self.gains[layer]
+        np.sum(d, 1, out=self.shifts[layer][1])
+        np.sum(d * buffers.normed, 1, out=g_gain)
+        d *= gain[:, None, :]
+        d -= d.mean(-1, keepdims=True) + buffers.normed * (d * buffers.normed).mean(-1, keepdims=True)
+        d *= buffers.inverse_std
+
+    def _layer_buffers(self, batch: int) -> list[LayerBuffers]:
+        buffers = self._buffers.get(batch)
+        if buffers is None:
+            if len(self._buffers) >= 4:  # a run uses a few batch sizes; odd ones must not pile up
+                self._buffers.clear()
+            buffers = [LayerBuffers(self.k, batch, width, self.activation.needs_z) for width in self.widths[1:]]
+            self._buffers[batch] = buffers
+        return buffers
+
+
+class LayerBuffers:
+    """Intermediates of one layer for one batch size."""
+
+    __slots__ = ("d", "h", "inverse_std", "normed", "z")
+
+    def __init__(self, k: int, batch: int, width: int, needs_z: bool) -> None:
+        self.h = np.empty((k, batch, width), np.float32)
+        self.z = np.empty_like(self.h) if needs_z else self.h  # most derivatives need h alone
+        self.d = np.empty_like(self.h)
+        self.inverse_std = self.normed = self.h
+
+
+def _layer_norm(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    centred = z - z.mean(-1, keepdims=True)
+    inverse_std = 1.0 / np.sqrt(np.square(centred).mean(-1, keepdims=True) + np.float32(_NORM_EPS))
+    centred *= inverse_std
+    return inverse_std, centred

@@ -1,0 +1,122 @@
+"""A policy: observation encoder, network and action distribution, on either engine."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from gymnast.errors import GymnastError
+from gymnast.policies.distributions import Array, build_distribution
+from gymnast.policies.layout import PolicyLayout
+from gymnast.policies.observations import ObservationEncoder
+
+_CHUNK = 2048  # rows of a forward pass without gradients: small enough to stay in the cache
+
+
+class Network(Protocol):
+    """What an engine provides: the two passes over one flat parameter vector."""
+
+    xp: ModuleType  # numpy or torch
+    layout: PolicyLayout
+
+    def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Outputs [A, N] and log std of the actor alone, as NumPy arrays."""
+
+    def forward(self, x: Array) -> tuple[Array, Array | None, Array]:
+        """Outputs [A, B], log std and values [B]; keeps what backward needs."""
+
+    def infer(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        """As forward, as NumPy arrays and with nothing kept."""
+
+    def backward(self, d_outputs: Array, d_log_std: Array | None, d_values: Array) -> None:
+        """The gradient of the last forward pass, into the flat gradient vector."""
+
+    def to_engine(self, array: np.ndarray) -> Array:
+        """A NumPy array as the engine's own."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Parameters by name; copies."""
+
+    def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take parameters by name."""
+
+    def build_optimizer(self, betas: tuple[float, float], eps: float) -> Optimizer:
+        """Adam over the flat vector."""
+
+
+class Optimizer(Protocol):
+    def step(self, lr: float, max_grad_norm: float) -> Any:
+        """Clip, move the parameters; the gradient norm before clipping."""
+
+    def state(self) -> dict[str, Any]:
+        """Moments and step count."""
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take them back."""
+
+
+class Policy:
+    """Acts on raw observations."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.layout = network.layout
+        self.encoder = ObservationEncoder(network.layout)
+        self.distribution = build_distribution(network.layout)
+
+    def act(self, obs: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Sampled actions [N, …] for observations [N, …] and noise [A, N]."""
+        outputs, log_std = self.network.act(self.encoder.encode(obs))
+        return self.distribution.sample(outputs, log_std, noise)
+
+    def greedy(self, obs: np.ndarray) -> np.ndarray:
+        """The most likely actions [N, …]."""
+        outputs, _ = self.network.act(self.encoder.encode(obs))
+        return self.distribution.mode(outputs)
+
+    def predict(self, obs: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
+        """What to hand to the envs for these observations: greedy, or sampled if given a generator."""
+        if rng is None:
+            return self.distribution.to_env(self.greedy(obs))
+        noise = self.distribution.noise(rng, 1, len(obs))[0]
+        return self.distribution.to_env(self.act(obs, noise))
+
+    def values(self, obs: np.ndarray) -> np.ndarray:
+        """State values [B] of observations [B, …]."""
+        x = self.encoder.encode(obs)
+        return np.concatenate([self.network.infer(x[i : i + _CHUNK])[2] for i in range(0, len(x), _CHUNK)])
+
+    def evaluate(self, x: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log-probabilities of actions and values of encoded observations.
+
+        There may be more rows in `x` than actions: the rest gets values only.
+        """
+        log_probs = np.empty(len(actions), np.float32)
+        values = np.empty(len(x), np.float32)
+        for start in range(0, len(x), _CHUNK):
+            rows = slice(start, start + _CHUNK)
+            outputs, log_std, values[rows] = self.network.infer(x[rows])
+            n = min(len(x[rows]), len(actions) - start)
+            if n > 0:
+                std = log_std[:, :n] if log_std is not None and log_std.shape[1] > 1 else log_std
+                known = self.distribution.evaluate(np, outputs[:, :n], std, actions[start : start + n])
+                log_probs[start : start + n] = known.log_prob
+        return log_probs, values
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Weights and statistics, as a checkpoint stores them."""
+        return self.network.arrays() | {k: v.copy() for k, v in self.encoder.buffers().items()}
+
+    def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take weights and statistics; shapes must fit."""
+        for name, shape in self.layout.shapes().items():
+            if name not in arrays:
+                raise GymnastError(f"the checkpoint has no parameter '{name}': it was made with another policy section")
+            if arrays[name].shape != shape:
+                raise GymnastError(
+                    f"parameter '{name}' has shape {arrays[name].shape} in the checkpoint, {shape} in this policy"
+                )
+        self.network.load_arrays(arrays)
+        self.encoder.load_buffers(arrays)

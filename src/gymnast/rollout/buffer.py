@@ -1,0 +1,39 @@
+"""A rollout: T steps of N envs, allocated once and filled again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(slots=True)
+class Rollout:
+    """[T, N, …] arrays of one collection; `terminated` and `truncated` are never merged."""
+
+    obs: np.ndarray  # [T+1, N, …] raw; the last row is what comes after the rollout
+    actions: np.ndarray  # [T, N, …]
+    rewards: np.ndarray  # [T, N] float32, as the learner sees them
+    terminated: np.ndarray  # [T, N] bool
+    truncated: np.ndarray  # [T, N] bool
+    log_probs: np.ndarray  # [T, N] under the policy that acted
+    values: np.ndarray  # [T+1, N]
+    bootstrap: np.ndarray  # [T, N] value of the true last observation where truncated, else 0
+    x: np.ndarray = field(default_factory=lambda: np.empty(0))  # [T·N, D] encoded observations
+
+
+def allocate_rollout(
+    n_steps: int, n_envs: int, obs_shape: tuple[int, ...], obs_dtype: np.dtype, action_shape: tuple[int, ...], action_dtype: type
+) -> Rollout:
+    """Memory for rollouts of one size."""
+    t, n = n_steps, n_envs
+    return Rollout(
+        obs=np.zeros((t + 1, n, *obs_shape), obs_dtype),
+        actions=np.zeros((t, n, *action_shape), action_dtype),
+        rewards=np.zeros((t, n), np.float32),
+        terminated=np.zeros((t, n), bool),
+        truncated=np.zeros((t, n), bool),
+        log_probs=np.zeros((t, n), np.float32),
+        values=np.zeros((t + 1, n), np.float32),
+        bootstrap=np.zeros((t, n), np.float32),
+    )

@@ -1,0 +1,121 @@
+"""Collecting experience: act, step, remember.
+
+Inside the loop only what acting needs is computed. Log-probabilities, values and the values of
+cut-off episodes come from one batched forward pass afterwards, under the same weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gymnast.envs.contract import Envs
+from gymnast.policies.policy import Policy
+from gymnast.rollout.buffer import Rollout, allocate_rollout
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A finished training episode."""
+
+    total: float  # sum of rewards, wrappers' shares included
+    plain: float  # the env's own rewards alone
+    length: int
+
+
+class Collector:
+    """Owns the vector env, the current observations and the running episodes; nothing else."""
+
+    def __init__(self, envs: Envs, policy: Policy, n_steps: int) -> None:
+        self.envs = envs
+        self.n_steps = n_steps
+        n, distribution = envs.n_envs, policy.distribution
+        first = envs.reset()
+        self.rollout = allocate_rollout(
+            n_steps, n, first.shape[1:], first.dtype, distribution.action_shape, distribution.action_dtype
+        )
+        self.rollout.obs[-1] = first  # the next rollout starts from the last row
+        self._totals, self._parts = np.zeros(n), np.zeros(n)
+        self._lengths = np.zeros(n, np.int64)
+        self.part_sums: dict[str, float] = {}
+
+    def collect(
+        self, policy: Policy, rng: np.random.Generator, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[Rollout, list[Episode]]:
+        """Fill the rollout with T steps; also the episodes that ended in it."""
+        rollout, envs, distribution = self.rollout, self.envs, policy.distribution
+        noise = distribution.noise(rng, self.n_steps, envs.n_envs)
+        episodes: list[Episode] = []
+        cut_off: list[tuple[int, np.ndarray, np.ndarray]] = []  # step, envs, true last observations
+        self.part_sums = dict.fromkeys(envs.reward_parts, 0.0)
+        rollout.obs[0] = rollout.obs[-1]
+        for t in range(self.n_steps):
+            actions = policy.act(rollout.obs[t], noise[t])
+            step = envs.step(distribution.to_env(actions))
+            rollout.actions[t] = actions
+            rollout.obs[t + 1] = step.obs
+            rollout.rewards[t] = step.rewards
+            rollout.terminated[t] = step.terminated
+            rollout.truncated[t] = step.truncated
+            self._totals += step.rewards
+            self._lengths += 1
+            for name, share in step.reward_parts.items():
+                self._parts += share
+                self.part_sums[name] += float(share.sum())
+            if step.final_obs is not None:
+                done = np.flatnonzero(step.terminated | step.truncated)
+                episodes += self._finish(done)
+                cut = np.flatnonzero(step.truncated & ~step.terminated)
+                if len(cut):
+                    cut_off.append((t, cut, step.final_obs[cut]))
+            if progress is not None:
+                progress(t + 1, self.n_steps)
+        self._judge(policy, cut_off)
+        return rollout, episodes
+
+    def _finish(self, done: np.ndarray) -> list[Episode]:
+        totals, lengths = self._totals[done], self._lengths[done]
+        plain = totals - self._parts[done]
+        self._totals[done] = self._parts[done] = self._lengths[done] = 0
+        return [Episode(t, p, n) for t, p, n in zip(totals.tolist(), plain.tolist(), lengths.tolist(), strict=True)]
+
+    def _judge(self, policy: Policy, cut_off: list[tuple[int, np.ndarray, np.ndarray]]) -> None:
+        """Log-probabilities and values of the whole rollout in one pass."""
+        rollout = self.rollout
+        t, n = rollout.rewards.shape
+        obs = rollout.obs.reshape(-1, *rollout.obs.shape[2:])
+        if cut_off:
+            obs = np.concatenate([obs, *(last for _, _, last in cut_off)])
+        x = policy.encoder.encode(obs)
+        log_probs, values = policy.evaluate(x, rollout.actions.reshape(t * n, *rollout.actions.shape[2:]))
+        rollout.x = x[: t * n]
+        rollout.log_probs[...] = log_probs.reshape(t, n)
+        rollout.values[...] = values[: (t + 1) * n].reshape(t + 1, n)
+        rollout.bootstrap.fill(0.0)
+        at = (t + 1) * n
+        for step, cut, _ in cut_off:
+            rollout.bootstrap[step, cut] = values[at : at + len(cut)]
+            at += len(cut)
+
+    def state(self) -> dict[str, Any]:
+        """What a resumed run needs to go on with the very same episodes."""
+        return {
+            "obs": self.rollout.obs[-1].copy(),
+            "totals": self._totals.copy(),
+            "parts": self._parts.copy(),
+            "lengths": self._lengths.copy(),
+            "envs": self.envs.snapshot(),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> bool:
+        """Go on from `state`; False if the envs had to start fresh episodes."""
+        fresh = self.envs.restore(state["envs"])
+        if fresh is not None:
+            self.rollout.obs[-1] = fresh
+            return False
+        self.rollout.obs[-1] = state["obs"]
+        self._totals[:], self._parts[:], self._lengths[:] = state["totals"], state["parts"], state["lengths"]
+        return True
