@@ -1,0 +1,152 @@
+"""Appends one row an update to metrics.csv: cheap, append-only, with every counter in every row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from gymnast.errors import GymnastError
+from gymnast.metrics import catalogue
+from gymnast.metrics.csv_file import format_cell, read_header
+from gymnast.runs.files import fsync_folder, write_failed
+
+Value = float | int | bool | None
+
+
+class Recorder:
+    """Writes rows to one file. Columns stand in the catalogue's order, counters first; a key that
+    the header lacks widens it, which rewrites the file once for each set of new keys."""
+
+    def __init__(self, path: Path, columns: Iterable[str] = ()) -> None:
+        self.path = path
+        self._handle: int | None = None
+        self._size = 0
+        self._columns: list[str] = []
+        self._place: dict[str, int] = {}
+        _drop_half_line(path)
+        self._set_columns([*catalogue.COUNTERS, *columns, *read_header(path)])
+
+    def write(self, row: Mapping[str, Value]) -> None:
+        """Append a row and hand it to the operating system; a killed process loses nothing of it."""
+        place = self._place
+        if any(key not in place for key in row):
+            self._set_columns([*self._columns, *row])
+            place = self._place
+        cells = [""] * len(self._columns)
+        for key, value in row.items():
+            cells[place[key]] = format_cell(value)
+        if "" in cells[: len(catalogue.COUNTERS)]:
+            missing = [key for key in catalogue.COUNTERS if row.get(key) is None]
+            raise GymnastError(f"a metrics row needs every counter; it lacks {', '.join(missing)}")
+        self._append((",".join(cells) + "\n").encode())
+
+    def sync(self) -> None:
+        """Make all rows survive a power cut."""
+        if self._handle is not None:
+            os.fsync(self._handle)
+
+    def truncate_after(self, updates: int) -> None:
+        """Drop the rows of later updates, for a run that goes on from an older checkpoint."""
+        self.close()
+        header = read_header(self.path)
+        if not header:
+            return
+        place = header.index("time/updates")
+        # Cutting the end off needs no second file: it either happened or it did not.
+        with self.path.open("r+b") as file:
+            end = len(file.readline())
+            for line in file:
+                cells = line.split(b",")
+                if len(cells) != len(header) or int(cells[place]) > updates:
+                    break
+                end += len(line)
+            file.truncate(end)
+            os.fsync(file.fileno())
+
+    def close(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _append(self, line: bytes) -> None:
+        try:
+            if self._handle is None:
+                new = not self.path.exists()
+                self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+                self._size = os.fstat(self._handle).st_size
+                if new or self._size == 0:
+                    line = (",".join(self._columns) + "\n").encode() + line
+            written = os.write(self._handle, line)
+            while written < len(line):  # the next write raises with the reason
+                written += os.write(self._handle, line[written:])
+            self._size += len(line)
+        except OSError as error:
+            if self._handle is not None:
+                with suppress(OSError):
+                    os.ftruncate(self._handle, self._size)  # no half row stays behind
+            raise write_failed(self.path, error) from error
+
+    def _set_columns(self, keys: Iterable[str]) -> None:
+        """Check `keys` against the catalogue, and bring header and file to them."""
+        columns = sorted(set(keys), key=catalogue.order)
+        if columns == self._columns:
+            return
+        self.close()
+        before = read_header(self.path)
+        if before and before != columns:
+            self._rewrite(before, columns)
+        self._columns = columns
+        self._place = {key: place for place, key in enumerate(columns)}
+
+    def _rewrite(self, before: list[str], columns: list[str]) -> None:
+        places = [before.index(key) if key in before else None for key in columns]
+        tmp = self.path.with_name(f".{self.path.name}.tmp")
+        try:
+            # Line by line: a long run's file need not fit into memory.
+            with self.path.open() as old, tmp.open("w") as new:
+                old.readline()
+                new.write(",".join(columns) + "\n")
+                for line in old:
+                    cells = line.rstrip("\n").split(",")
+                    new.write(",".join("" if place is None else cells[place] for place in places) + "\n")
+                new.flush()
+                os.fsync(new.fileno())
+            tmp.replace(self.path)
+            fsync_folder(self.path.parent)
+        except OSError as error:
+            with suppress(OSError):
+                tmp.unlink(missing_ok=True)
+            raise write_failed(self.path, error) from error
+
+
+def _drop_half_line(path: Path) -> None:
+    """A process killed within a write may leave a line without its end."""
+    try:
+        file = path.open("r+b")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise write_failed(path, error) from error
+    with file:
+        end = file.seek(0, os.SEEK_END)
+        size = end
+        tail = b""
+        while end > 0 and b"\n" not in tail:
+            start = max(0, end - 65536)
+            file.seek(start)
+            tail = file.read(end - start)
+            end = start
+        whole = end + tail.rfind(b"\n") + 1
+        if whole != size:
+            file.truncate(whole)

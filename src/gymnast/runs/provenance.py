@@ -1,0 +1,54 @@
+"""What started a run: command, versions, git commit and machine, for run.json."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+_SECRET_NAME = re.compile(r"(?i)(token|secret|passw|api[-_]?key|credential)[^=]*=")
+_SECRET_VALUE = re.compile(r"\b(hf_|sk-|ghp_|github_pat_|glpat-|xox[abp]-)[\w-]{8,}|\b[0-9a-f]{40}\b")
+
+
+def describe_process(argv: list[str] | None = None) -> dict[str, Any]:
+    """The facts that a reader of a run asks for first. Takes a few milliseconds."""
+    packages = ["gymnast", "numpy", "gymnasium", *(["torch"] if "torch" in sys.modules else [])]
+    return {
+        "command": [redact(part) for part in (sys.argv if argv is None else argv)],
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
+        "git_commit": git_commit(),
+        "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
+    }
+
+
+def git_commit() -> str | None:
+    """The commit of the working directory, with `-dirty` where files differ from it."""
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            capture_output=True,
+            text=True,
+            timeout=2,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def redact(text: str) -> str:
+    """`text` without what looks like a password or token: run folders get shared."""
+    if match := _SECRET_NAME.search(text):
+        return text[: match.end()] + "***"
+    return _SECRET_VALUE.sub("***", text)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

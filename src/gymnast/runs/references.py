@@ -1,0 +1,102 @@
+"""How users name runs and checkpoints: `@last`, `k3v`, `k3v/@best`, `@last/12288`, `runs/k3v9x0ab`."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from gymnast.errors import GymnastError, did_you_mean
+from gymnast.runs import registry
+from gymnast.runs.checkpoint import Checkpoint, resolve
+from gymnast.runs.store import Run, run_folders
+
+_CHECKPOINT_NAME = re.compile(r"(\d+)(?:-\d)?(?:\.json|\.(?:policy|state)\.safetensors)?")
+
+
+def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> Run:
+    """The run that `reference` names: a full id, the beginning of one, `@last`, `@best`, or a path.
+
+    Pass `allow_paths=False` for references that come from outside: then nothing leaves `root`.
+    """
+    if reference == "@last":
+        return _from_entry(root, _entries(root)[0].id)
+    if reference == "@best":
+        return _best(root)
+    if reference.startswith("@"):
+        raise GymnastError(f"unknown run {reference!r}{did_you_mean(reference, ['@last', '@best'])}")
+    if _is_path(reference):
+        return _from_path(reference, allow_paths)
+    ids = sorted(run.id for run in run_folders(root))
+    if reference in ids:
+        return Run(root / reference)
+    matches = [run_id for run_id in ids if reference and run_id.startswith(reference)]
+    if len(matches) == 1:
+        return Run(root / matches[0])
+    if matches:
+        shown = ", ".join(matches[:8]) + (" …" if len(matches) > 8 else "")
+        raise GymnastError(f"{reference!r} begins the id of {len(matches)} runs: {shown}")
+    if not ids:
+        raise GymnastError(f"no run {reference!r}: there are no runs in {root}")
+    raise GymnastError(f"no run {reference!r} in {root}{did_you_mean(reference, [*ids, '@last', '@best'])}")
+
+
+def parse_reference(reference: str) -> tuple[str, str | None]:
+    """`RUN/CHECKPOINT` → (run, checkpoint); the checkpoint is None where none is named."""
+    text = reference.rstrip("/") or reference
+    head, _, tail = text.replace(os.sep, "/").rpartition("/")
+    if not head or (Path(text) / "run.json").is_file():
+        return text, None
+    if match := _CHECKPOINT_NAME.fullmatch(tail):
+        folder, _, last = head.rpartition("/")
+        return (folder if last == "checkpoints" and folder else head), match[1]
+    # `abcd/@bset` is a misspelt checkpoint; `runs/abcd` and `../abcd` are paths to a run.
+    if tail.startswith("@") or not (_is_path(head) or Path(head).exists()):
+        return head, tail
+    return text, None
+
+
+def find_checkpoint(
+    root: Path, reference: str, default: str | None = None, *, allow_paths: bool = True
+) -> Checkpoint:
+    """The checkpoint that `reference` names. Where it names a run alone, `default` decides: `@last`,
+    `@best`, or None for the best if there is one, else the last."""
+    run_reference, checkpoint_reference = parse_reference(reference)
+    run = find_run(root, run_reference, allow_paths=allow_paths)
+    return resolve(run, checkpoint_reference or default)
+
+
+def _entries(root: Path) -> list[registry.RunEntry]:
+    found = registry.entries(root)
+    if not found:
+        raise GymnastError(f"there are no runs in {root}; start one with: gymnast train CartPole-v1:ppo")
+    return found
+
+
+def _best(root: Path) -> Run:
+    scored = [entry for entry in _entries(root) if entry.best_score is not None]
+    if not scored:
+        raise GymnastError(f"no run in {root} was evaluated yet, so there is no @best; use @last")
+    envs = sorted({entry.env for entry in scored})
+    if len(envs) > 1:
+        raise GymnastError(
+            f"@best is unclear: scores of {', '.join(envs)} do not compare; try: gymnast runs best {envs[0]}"
+        )
+    return _from_entry(root, max(scored, key=lambda e: (e.best_score or 0.0, e.created)).id)
+
+
+def _from_entry(root: Path, run_id: str) -> Run:
+    return Run(root / run_id)
+
+
+def _is_path(reference: str) -> bool:
+    return "/" in reference or os.sep in reference or reference in {".", ".."} or reference.startswith("~")
+
+
+def _from_path(reference: str, allowed: bool) -> Run:
+    if not allowed:
+        raise GymnastError(f"{reference!r} is not a run id")
+    path = Path(reference).expanduser().resolve()
+    if not (path / "run.json").is_file():
+        raise GymnastError(f"{reference} is not a run folder: it has no run.json")
+    return Run(path)

@@ -1,0 +1,195 @@
+"""The index of all runs: `registry.json`, newest first.
+
+It is a cache. What started a run stands in its run.json, how it stands in its status.json; both
+are written before the index, so the index can be lost, damaged or behind and is rebuilt from them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from gymnast.errors import GymnastError, RunFailed, did_you_mean
+from gymnast.runs import checkpoint, merit
+from gymnast.runs.files import read_json, write_atomic, write_failed
+from gymnast.runs.store import Run, now, open_run, run_folders
+
+Status = Literal["running", "finished", "interrupted", "failed"]
+STATUSES: tuple[str, ...] = get_args(Status)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEntry:
+    """One run as the index knows it."""
+
+    id: str
+    # What started it, from run.json.
+    name: str = ""
+    env: str = ""
+    variant: str | None = None
+    algo: str = ""
+    seed: int | None = None
+    created: str = ""
+    # How it stands, from status.json.
+    status: Status = "running"
+    reason: str | None = None  # why it ended, in words
+    solved: bool = False
+    best_score: float | None = None
+    last_score: float | None = None
+    env_steps: int = 0
+    seconds: float = 0.0
+    merit: float | None = None  # merit.py
+    updated: str = ""
+
+
+_STARTED = ("id", "name", "env", "variant", "algo", "seed", "created")
+_STANDS = tuple(field.name for field in fields(RunEntry) if field.name not in _STARTED)
+_GIVEN = tuple(name for name in _STANDS if name not in ("updated", "merit"))
+
+
+def update(root: Path, run_id: str, **stands: Any) -> RunEntry:
+    """Record how a run stands: any of status, reason, solved, best_score, last_score, env_steps,
+    seconds. The rest stays as it was; the figure of merit is worked out when the run ends."""
+    for name in stands:
+        if name not in _GIVEN:
+            raise GymnastError(f"the registry has no field {name!r}{did_you_mean(name, _GIVEN)}")
+    if stands.get("status", "running") not in STATUSES:
+        raise GymnastError(f"a run is {', '.join(STATUSES)}, not {stands['status']!r}")
+    run = open_run(root, run_id)
+    entry = replace(_read_entry(run), **stands, updated=now())
+    if entry.status != "running":
+        entry = replace(entry, merit=merit.of_run(run))
+    document = asdict(entry)
+    write_atomic(
+        run.status_path, json.dumps({name: _finite(document[name]) for name in _STANDS}, indent=1) + "\n"
+    )
+    with _locked(root):
+        known = _read_index(root) or {}
+        known[run_id] = entry
+        _write_index(root, known)
+    return entry
+
+
+def entries(root: Path) -> list[RunEntry]:
+    """Every run under `root`, newest first. A run that says it is running though no process trains
+    it was killed: it is listed as interrupted."""
+    runs = {run.id: run for run in run_folders(root)}
+    index = _read_index(root)
+    known = {run_id: entry for run_id, entry in (index or {}).items() if run_id in runs}
+    for run_id, run in runs.items():
+        # Whatever was running when the index was written may have moved on since.
+        if run_id not in known or known[run_id].status == "running":
+            known[run_id] = _read_entry(run)
+    if runs and known != index:
+        # Mending the index for the next reader is a courtesy: a folder that may only be read still lists.
+        with suppress(GymnastError):
+            _mend(root, known)
+    return _newest_first([_as_it_is(runs[run_id], entry) for run_id, entry in known.items()])
+
+
+def entry_of(run: Run) -> RunEntry:
+    """One run as it stands now."""
+    return _as_it_is(run, _read_entry(run))
+
+
+def rebuild(root: Path) -> list[RunEntry]:
+    """Write the index anew from the folders."""
+    with _locked(root):
+        _write_index(root, {run.id: _read_entry(run) for run in run_folders(root)})
+    return entries(root)
+
+
+def _mend(root: Path, seen: dict[str, RunEntry]) -> None:
+    with _locked(root):
+        latest = _read_index(root) or {}
+        # An update may have come in since `seen` was read: it knows better.
+        merged = {
+            run_id: max(entry, latest.get(run_id, entry), key=lambda e: e.updated)
+            for run_id, entry in seen.items()
+        }
+        merged |= {
+            run.id: latest[run.id] for run in run_folders(root) if run.id in latest and run.id not in seen
+        }
+        _write_index(root, merged)
+
+
+def _as_it_is(run: Run, entry: RunEntry) -> RunEntry:
+    if entry.status == "running" and not run.is_locked():
+        return replace(entry, status="interrupted", reason=entry.reason or "killed")
+    return entry
+
+
+def _read_entry(run: Run) -> RunEntry:
+    """From the run's own files; checkpoints and metrics stand in for a lost status.json."""
+    started = {name: value for name, value in run.info().items() if name in _STARTED}
+    started["id"] = run.id  # a copied or renamed folder goes by its folder's name
+    stands = read_json(run.status_path)
+    if stands is None:
+        stands = _guess(run)
+    return RunEntry(**started, **{name: value for name, value in stands.items() if name in _STANDS})
+
+
+def _guess(run: Run) -> dict[str, Any]:
+    saved = [s for c in checkpoint.list_checkpoints(run) if (s := checkpoint.sidecar_or_none(c)) is not None]
+    if not saved:
+        return {}
+    scores = [s.score for s in saved if s.score is not None]
+    return {
+        "env_steps": saved[-1].env_steps,
+        "seconds": float(saved[-1].metrics.get("time/seconds") or 0.0),
+        "solved": any(s.metrics.get("eval/solved") for s in saved),
+        "best_score": max(scores, default=None),
+        "last_score": scores[-1] if scores else None,
+        "merit": merit.of_run(run),
+        "updated": saved[-1].created,
+    }
+
+
+def _index_path(root: Path) -> Path:
+    return root / "registry.json"
+
+
+def _read_index(root: Path) -> dict[str, RunEntry] | None:
+    document = read_json(_index_path(root))
+    try:
+        return {item["id"]: RunEntry(**item) for item in document["runs"]} if document else None
+    except (KeyError, TypeError):  # damaged, or of another version
+        return None
+
+
+def _write_index(root: Path, known: dict[str, RunEntry]) -> None:
+    ordered = [
+        {key: _finite(value) for key, value in asdict(e).items()} for e in _newest_first(known.values())
+    ]
+    # Not flushed to the disk: after a power cut it is rebuilt.
+    write_atomic(_index_path(root), json.dumps({"runs": ordered}, indent=1) + "\n", durable=False)
+
+
+def _newest_first(items: Any) -> list[RunEntry]:
+    return sorted(items, key=lambda entry: (entry.created, entry.id), reverse=True)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no word for NaN and infinity; as a score they mean none."""
+    return None if isinstance(value, float) and value - value != 0 else value
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(root / ".registry.lock")
+    try:
+        lock.acquire(timeout=30)
+    except Timeout:
+        raise RunFailed(f"another process has held {root / '.registry.lock'} for 30 s") from None
+    except OSError as error:
+        raise write_failed(root / ".registry.lock", error) from error
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,239 @@
+"""Run folders: the only code that knows where a run keeps what.
+
+runs/
+  registry.json            an index of all runs, rebuilt whenever it is lost (registry.py)
+  k3v9x0ab/
+    config.yaml            the resolved config
+    run.json               command, versions, git commit, machine: what started it
+    status.json            how it stands: running, finished …, scores, steps
+    metrics.csv            one row an update
+    run.log                what was said while training
+    checkpoints/           weights and training state (checkpoint.py)
+    .lock                  held by the process that trains it
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import string
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gymnast.errors import GymnastError, RunFailed, did_you_mean
+from gymnast.runs.files import fsync_folder, read_json, remove_leftovers, write_atomic, write_failed
+
+RUN_ID = re.compile(r"[a-z][a-z0-9]{7}")
+_UNFINISHED = ".new-"  # hidden until complete
+_DOOMED = ".gone-"  # hidden while being deleted
+_STALE_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run folder. Holds no open files; make as many as you like."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    @property
+    def root(self) -> Path:
+        return self.path.parent
+
+    @property
+    def config_path(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def info_path(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def status_path(self) -> Path:
+        return self.path / "status.json"
+
+    @property
+    def metrics_path(self) -> Path:
+        return self.path / "metrics.csv"
+
+    @property
+    def log_path(self) -> Path:
+        return self.path / "run.log"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def lock_path(self) -> Path:
+        return self.path / ".lock"
+
+    def info(self) -> dict[str, Any]:
+        """What started the run; empty if run.json is damaged."""
+        return read_json(self.info_path) or {}
+
+    def config_text(self) -> str:
+        """The resolved config as YAML."""
+        try:
+            return self.config_path.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise GymnastError(f"the config of run {self.id} cannot be read: {error}") from error
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the run for training; a second process gets an error, a killed one lets go by itself."""
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.lock_path)
+        try:
+            lock.acquire(timeout=0.5)  # a process that only looks (`is_locked`) holds it for an instant
+        except Timeout:
+            raise GymnastError(f"run {self.id} is being trained by another process") from None
+        except OSError as error:
+            raise GymnastError(str(write_failed(self.lock_path, error))) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def is_locked(self) -> bool:
+        """Whether a living process trains this run now."""
+        from filelock import FileLock, Timeout
+
+        if not self.lock_path.exists():
+            return False
+        lock = FileLock(self.lock_path)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return True
+        except OSError:  # a folder that may only be read: nobody here can say better
+            return False
+        lock.release()
+        return False
+
+    def note_resume(
+        self, env_steps: int, info: Mapping[str, Any], config_yaml_text: str | None = None
+    ) -> None:
+        """Record in run.json who continued the run, from which step; a changed config replaces
+        config.yaml, and the one before is kept in the record."""
+        record: dict[str, Any] = {"env_steps": env_steps, "created": now(), **info}
+        if config_yaml_text is not None and config_yaml_text != self.config_text():
+            record["config_before"] = self.config_text()
+        known = self.info()
+        known["resumes"] = [*known.get("resumes", []), record]
+        if "budget_env_steps" in info:
+            known["budget_env_steps"] = info["budget_env_steps"]
+        write_atomic(self.info_path, json.dumps(known, indent=2) + "\n")
+        if "config_before" in record and config_yaml_text is not None:
+            write_atomic(self.config_path, config_yaml_text)
+
+
+def runs_root(explicit: Path | str | None = None) -> Path:
+    """Where runs live: the argument, else GYMNAST_RUNS_DIR, else ./runs. Creates nothing."""
+    return Path(explicit or os.environ.get("GYMNAST_RUNS_DIR") or "runs").expanduser()
+
+
+def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, Any]) -> Run:
+    """A new run folder, complete from its first moment; nothing at all is left if that fails.
+
+    `info` goes to run.json: what `provenance.describe_process` says, and env, variant, algo, seed
+    and budget_env_steps, which the registry and the figure of merit read.
+    """
+    made_root = not root.exists()
+    unfinished: Path | None = None
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        _sweep(root)
+        run = Run(root / _new_id(root))
+        unfinished = root / f"{_UNFINISHED}{run.id}"
+        draft = Run(unfinished)
+        draft.checkpoints.mkdir(parents=True)
+        write_atomic(draft.config_path, config_yaml_text, sync_folder=False)
+        record = {"id": run.id, "name": name, "created": now(), **info}
+        write_atomic(draft.info_path, json.dumps(record, indent=2) + "\n")
+        unfinished.rename(run.path)
+        fsync_folder(root)
+        return run
+    except (OSError, RunFailed) as error:
+        if unfinished is not None:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        if made_root:
+            with suppress(OSError):
+                root.rmdir()  # succeeds only while empty
+        reason = write_failed(root, error) if isinstance(error, OSError) else error
+        raise GymnastError(f"no run can be created in {root}: {reason}") from error
+
+
+def run_folders(root: Path) -> list[Run]:
+    """Every run under `root`, in no particular order."""
+    try:
+        with os.scandir(root) as items:
+            names = [item.name for item in items if RUN_ID.fullmatch(item.name) and item.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise GymnastError(f"the runs folder {root} cannot be read: {error.strerror}") from error
+    return [run for run in (Run(root / name) for name in names) if run.info_path.is_file()]
+
+
+def open_run(root: Path, run_id: str) -> Run:
+    """The run with exactly this id. The id may come from anywhere: it can never leave `root`."""
+    if not RUN_ID.fullmatch(run_id):
+        raise GymnastError(f"{run_id!r} is not a run id: eight lower-case letters and digits, a letter first")
+    run = Run(root / run_id)
+    if not run.info_path.is_file():
+        ids = [known.id for known in run_folders(root)]
+        raise GymnastError(f"no run {run_id!r} in {root}{did_you_mean(run_id, ids)}")
+    return run
+
+
+def delete_run(run: Run) -> None:
+    """Remove a run for good, unless it is being trained."""
+    with run.lock():
+        doomed = run.root / f"{_DOOMED}{run.id}"
+        try:
+            run.path.rename(doomed)  # gone at once for everybody; never half a run in sight
+        except OSError as error:
+            raise GymnastError(f"run {run.id} cannot be removed: {error.strerror}") from error
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def remove_run_leftovers(run: Run) -> None:
+    """On resume, with the lock held: drop temporary files of a killed process."""
+    remove_leftovers(run.path)
+
+
+def now() -> str:
+    """This moment in UTC, in a form that sorts as text."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _new_id(root: Path) -> str:
+    # The system's generator: ids must differ between runs that use the same seed.
+    draw = random.SystemRandom()
+    while True:
+        run_id = draw.choice(string.ascii_lowercase) + "".join(
+            draw.choices(string.ascii_lowercase + string.digits, k=7)
+        )
+        if not (root / run_id).exists():
+            return run_id
+
+
+def _sweep(root: Path) -> None:
+    """Remove what killed processes left half made or half deleted."""
+    for prefix in (_UNFINISHED, _DOOMED):
+        for path in root.glob(f"{prefix}*"):
+            if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)
