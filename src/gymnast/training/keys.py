@@ -182,6 +182,11 @@ class Control:
         self._ours = False
 
 
+def keys_help() -> str:
+    """One line of what can be pressed; empty where no key can arrive."""
+    return KEYS_HELP if _terminal(None) is not None else ""
+
+
 def _terminal(fd: int | None) -> int | None:
     if not _HAS_TERMIOS:
         return None
