@@ -48,7 +48,11 @@ def section_at(path: Path, data: Any) -> type[Section] | None:
 def _choose(candidates: list[type[Section]], data: Any) -> type[Section]:
     wanted = data.get("name") if isinstance(data, Mapping) else None
     for model in candidates:
-        if wanted is not None and "name" in model.model_fields and model.model_fields["name"].default == wanted:
+        if (
+            wanted is not None
+            and "name" in model.model_fields
+            and model.model_fields["name"].default == wanted
+        ):
             return model
     return candidates[0]
 

@@ -43,7 +43,9 @@ def files_named(name: str, folders: Sequence[Path]) -> Iterator[Path]:
 def names_in(folders: Sequence[Path]) -> list[str]:
     """The names that `files_named` finds something for, families left out."""
     found = (path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()))
-    names = (path.stem.replace("__", "/") for path in found if path.suffix in SUFFIXES and path.stem[0] not in "._")
+    names = (
+        path.stem.replace("__", "/") for path in found if path.suffix in SUFFIXES and path.stem[0] not in "._"
+    )
     return list(dict.fromkeys(names))
 
 
@@ -64,7 +66,9 @@ class ConfigFile:
         return f"preset {self.path.name}" if self.path.parent == PACKAGED else shown(self.path)
 
     def base_layer(self) -> Layer:
-        label = f"{self.label} base" if self.base_prefix and not self.path.stem.startswith("_") else self.label
+        label = (
+            f"{self.label} base" if self.base_prefix and not self.path.stem.startswith("_") else self.label
+        )
         return Layer(self.base, label, self.path, self.base_prefix)
 
 
@@ -81,11 +85,15 @@ def read_config_file(path: Path) -> ConfigFile:
             hint = did_you_mean(str(key), _FILE_KEYS) or "; beside base and variants stands only extends"
             raise GymnastError(f"{_at(path, (key,))}: {key}: unknown key{hint}")
     base = _map_at(path, data, ("base",))
-    variants = {str(name): _map_at(path, data, ("variants", name)) for name in _map_at(path, data, ("variants",))}
+    variants = {
+        str(name): _map_at(path, data, ("variants", name)) for name in _map_at(path, data, ("variants",))
+    }
     return ConfigFile(path, _references(path, data, ()), base, ("base",), variants)
 
 
-def layers_of(file: ConfigFile, variant: str | None, folders: Sequence[Path], chain: Chain = ()) -> list[Layer]:
+def layers_of(
+    file: ConfigFile, variant: str | None, folders: Sequence[Path], chain: Chain = ()
+) -> list[Layer]:
     """The layers that a file, or one of its variants, stands for, lowest first."""
     here = (file.path, variant)
     if here in chain:
@@ -184,7 +192,9 @@ def _at(path: Path, keys: Keys) -> str:
 
 
 def _kind_of(value: Any) -> str:
-    return "empty" if value is None else "a list" if isinstance(value, list) else f"a single value ({value!r})"
+    return (
+        "empty" if value is None else "a list" if isinstance(value, list) else f"a single value ({value!r})"
+    )
 
 
 def _circle(chain: Sequence[tuple[Path, str | None]]) -> str:

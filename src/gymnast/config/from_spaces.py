@@ -44,7 +44,9 @@ def _make(env_id: str) -> Any:
     try:
         return gym.make(env_id)
     except (gym.error.UnregisteredEnv, gym.error.NamespaceNotFound, gym.error.NameNotFound):
-        raise GymnastError(f"there is no environment {env_id!r}{did_you_mean(env_id, _known_ids())}") from None
+        raise GymnastError(
+            f"there is no environment {env_id!r}{did_you_mean(env_id, _known_ids())}"
+        ) from None
 
 
 def _known_ids() -> list[str]:

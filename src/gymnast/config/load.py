@@ -46,13 +46,17 @@ class ResolvedConfig:
     sources: dict[str, str] = field(default_factory=dict)  # dotted key → 'variant ppo', 'command line', …
 
 
-def load_config(reference: str, overrides: Overrides = (), *, config_dirs: Sequence[Path] = ()) -> ResolvedConfig:
+def load_config(
+    reference: str, overrides: Overrides = (), *, config_dirs: Sequence[Path] = ()
+) -> ResolvedConfig:
     """Resolve a reference with its overrides; raises GymnastError with everything that is wrong."""
     name, variant, layers = find_layers(reference, config_folders(config_dirs))
     return resolve(name, variant, layers, overrides)
 
 
-def resolve(name: str, variant: str | None, layers: Sequence[Layer], overrides: Overrides = ()) -> ResolvedConfig:
+def resolve(
+    name: str, variant: str | None, layers: Sequence[Layer], overrides: Overrides = ()
+) -> ResolvedConfig:
     """Merge the layers and the overrides, then validate."""
     merged = Merged()
     for layer in layers:
@@ -76,7 +80,9 @@ def sources_of(merged: Merged) -> dict[str, str]:
 
 def _fill_budget(merged: Merged) -> None:
     budget = merged.data.get("budget") or {}
-    if isinstance(budget, dict) and all(budget.get(key) is None for key in ("env_steps", "vec_steps", "wall_time")):
+    if isinstance(budget, dict) and all(
+        budget.get(key) is None for key in ("env_steps", "vec_steps", "wall_time")
+    ):
         merged.data["budget"] = {**budget, "env_steps": DEFAULT_ENV_STEPS}
 
 
@@ -111,11 +117,9 @@ def _preset_files(name: str, folders: Sequence[Path]) -> list[Path]:
     exact = list(files_named(name, folders))
     if exact:
         return exact
-    try:
-        from gymnast.envs.aliases import canonical_id
-    except ImportError:
-        return []
-    return list(files_named(canonical_id(name), folders))
+    from gymnast.envs.aliases import current_id
+
+    return list(files_named(current_id(name), folders))
 
 
 def _variant_of(files: Sequence[ConfigFile], variant: str | None, name: str) -> str | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gymnast.config.fields import dotted, is_schedule
-from gymnast.config.fields import default_of as schema_default
+from gymnast.config.fields import default_of, dotted, is_schedule
 from gymnast.config.merge import Keys, Layer, Merged
 from gymnast.config.reading import parse_yaml
 from gymnast.config.values import Section
@@ -30,6 +29,12 @@ def apply_overrides(merged: Merged, overrides: Overrides) -> None:
     for path, value in sorted(pairs, key=lambda pair: pair[0] != ("algo", "name")):
         for depth in range(1, len(path)):
             _open_map(merged, path[:depth], path, label)
+        if (
+            isinstance(value, dict)
+            and is_schedule(path, merged.data)
+            and not {"start", "points"} & set(value)
+        ):
+            _open_map(merged, path, path, label)  # {end: 0} says where a number goes, as algo.lr.end=0 does
         merged.add(Layer(_nest(path, value), label))
 
 
@@ -48,14 +53,14 @@ def _flatten(overrides: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> list
         path = (*prefix, *str(key).split("."))
         if isinstance(value, Section):
             value = value.model_dump()
-        if isinstance(value, Mapping) and value and path[:2] != ("env", "kwargs") and len(path) < 2:
+        if isinstance(value, Mapping) and len(path) == 1:
             pairs += _flatten(value, path)
         else:
             pairs.append((path, dict(value) if isinstance(value, Mapping) else value))
     return pairs
 
 
-def _nest(path: Sequence[str], value: Any) -> dict[str, Any]:
+def _nest(path: Keys, value: Any) -> dict[str, Any]:
     for key in reversed(path):
         value = {key: value}
     return value
@@ -65,16 +70,24 @@ def _open_map(merged: Merged, parent: Keys, path: Keys, label: str) -> None:
     """Make what `path` goes into a map: `algo.lr.end=0` turns the number into a schedule from it."""
     value = merged.value(parent)
     if value is None and is_schedule(parent, merged.data):
-        value = schema_default(parent, merged.data)
+        value = default_of(parent, merged.data)
     if value is None or isinstance(value, dict):
         return
     if is_schedule(parent, merged.data):
-        merged.add(Layer(_nest(parent, {"points": value} if isinstance(value, (list, tuple)) else {"start": value}),
-                         _label_of(merged, parent)))
+        merged.add(
+            Layer(
+                _nest(parent, {"points": value} if isinstance(value, (list, tuple)) else {"start": value}),
+                _label_of(merged, parent),
+            )
+        )
         return
     if isinstance(value, (list, tuple)):
-        raise GymnastError(f"{label}: {dotted(path)}: a list is replaced as a whole; write {dotted(parent)}=[…]")
-    raise GymnastError(f"{label}: {dotted(path)}: {dotted(parent)} is a single value, {value!r}, with no keys inside")
+        raise GymnastError(
+            f"{label}: {dotted(path)}: a list is replaced as a whole; write {dotted(parent)}=[…]"
+        )
+    raise GymnastError(
+        f"{label}: {dotted(path)}: {dotted(parent)} is a single value, {value!r}, with no keys inside"
+    )
 
 
 def _label_of(merged: Merged, path: Keys) -> str:

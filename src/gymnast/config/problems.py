@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from gymnast.config.fields import Path, dotted, leaf_keys, section_at
-from gymnast.config.schema import Misfits
+from gymnast.config.schema import MisfitError
 from gymnast.errors import did_you_mean, nearest
 
 Where = Callable[[Path], str]
@@ -37,6 +37,8 @@ def explain(error: ValidationError, data: dict[str, Any], where: Where) -> list[
     """One line a problem, 'place: key: what is wrong', in the order of the keys in the schema."""
     by_path: dict[Path, list[str]] = {}
     for detail in error.errors(include_url=False):
+        if detail["type"] == "none_required":
+            continue  # the other member of `… | None` has said what is wrong
         for path, problem in _problems_of(detail, data):
             said = by_path.setdefault(path, [])
             if problem not in said:
@@ -46,7 +48,7 @@ def explain(error: ValidationError, data: dict[str, Any], where: Where) -> list[
 
 def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Path, str]]:
     cause = detail.get("ctx", {}).get("error")
-    if isinstance(cause, Misfits):
+    if isinstance(cause, MisfitError):
         return [(tuple(key.split(".")), problem) for key, problem in cause.problems.items()]
     path = _path_in_data(detail, data)
     if detail["type"] == "extra_forbidden":
@@ -58,14 +60,16 @@ def _path_in_data(detail: ErrorDetails, data: Any) -> Path:
     """pydantic's location without the union members it tried, which are no keys of the data."""
     path: list[str | int] = []
     for part in detail["loc"]:
-        if isinstance(data, dict) and part in data:
-            data = data[part]
-        elif isinstance(data, (list, tuple)) and isinstance(part, int) and part < len(data):
+        if part in data if isinstance(data, dict) else _has_index(data, part):
             data = data[part]
         elif not (detail["type"] == "missing" and part == detail["loc"][-1]):
             continue
         path.append(part)
     return tuple(path)
+
+
+def _has_index(data: Any, part: str | int) -> bool:
+    return isinstance(data, (list, tuple)) and isinstance(part, int) and part < len(data)
 
 
 def unknown_key(path: Path, data: Any) -> str:
@@ -90,11 +94,15 @@ def _say(detail: ErrorDetails) -> str:
     words = _PLAIN_WORDS.get(kind)
     if words is None:
         words = re.sub(r"^Input should (be|have)", r"must \1", detail["msg"])
-        words = words.replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
+        words = words.replace("greater than or equal to", "at least").replace(
+            "less than or equal to", "at most"
+        )
     hint = ""
     if kind in ("literal_error", "union_tag_invalid") and isinstance(got, str):
         ctx = detail.get("ctx", {})
-        hint = did_you_mean(got, re.findall(r"'([^']*)'", str(ctx.get("expected", ctx.get("expected_tags", "")))))
+        hint = did_you_mean(
+            got, re.findall(r"'([^']*)'", str(ctx.get("expected", ctx.get("expected_tags", ""))))
+        )
     return f"{words}, got {_short(got)}{hint}"
 
 

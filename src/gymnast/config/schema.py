@@ -17,7 +17,7 @@ from gymnast.training.settings import BudgetConfig, CheckpointConfig, StopConfig
 AlgoConfig = PPOConfig  # becomes a union discriminated by `name` with the second algorithm
 
 
-class Misfits(ValueError):
+class MisfitError(ValueError):
     """Settings that are fine by themselves and do not fit together, by dotted key."""
 
     def __init__(self, problems: dict[str, str]) -> None:
@@ -49,14 +49,18 @@ class Config(Section):
         except ValueError as error:
             problems["algo.batch_size"] = f"{error} ({n_envs} envs × {n_steps} steps)"
         if self.policy.shared and self.policy.critic_hidden is not None:
-            problems["policy.critic_hidden"] = "a shared trunk has no critic widths of its own; drop one of the two"
+            problems["policy.critic_hidden"] = (
+                "a shared trunk has no critic widths of its own; drop one of the two"
+            )
         budget = self.budget
         if budget.wall_time is not None and budget.env_steps is None and budget.vec_steps is None:
-            moving = [name for name, value in self.algo if isinstance(value, Schedule) and value.kind != "constant"]
+            moving = [
+                name for name, value in self.algo if isinstance(value, Schedule) and value.kind != "constant"
+            ]
             if moving:
                 problems["budget.env_steps"] = (
                     f"must be given beside wall_time, because algo.{moving[0]} follows the step budget"
                 )
         if problems:
-            raise Misfits(problems)
+            raise MisfitError(problems)
         return self

@@ -58,7 +58,8 @@ def _parse_batch_size(value: Any) -> Any:
 
 # Samples of a minibatch: a count, a fraction of the rollout (at most 1), or all of it.
 BatchSize = Annotated[
-    Annotated[float, Field(gt=0)] | Literal["all"], BeforeValidator(_parse_batch_size, json_schema_input_type=Any)
+    Annotated[float, Field(gt=0)] | Literal["all"],
+    BeforeValidator(_parse_batch_size, json_schema_input_type=Any),
 ]
 
 

@@ -1,0 +1,112 @@
+"""A resolved config as YAML text in the schema's order: the file in a run's folder, `config show`.
+
+Everything is written, defaults too, so that a run can be read and repeated when defaults have moved
+on. Reading the text back gives an equal Config, except for values that look like secrets, which are
+never written.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gymnast.config.fields import sections_in
+from gymnast.config.schedules import Schedule
+from gymnast.config.schema import Config
+from gymnast.config.values import Section
+
+HIDDEN = "***"
+_SECRET_WORDS = {
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "key",
+    "apikey",
+    "credential",
+    "credentials",
+    "auth",
+}
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+# Text that YAML reads back as the same text without quotes: no indicator, nothing like a number.
+_PLAIN = re.compile(r"[A-Za-z][\w /+-]*(?<! )", re.ASCII)
+_OTHER_MEANING = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+
+
+def plain_data(config: Config) -> dict[str, Any]:
+    """The config as maps, lists and plain values, secrets hidden: for JSON and for trackers."""
+    return _redact(config.model_dump(mode="json"))
+
+
+def dump_config(config: Config, notes: Mapping[str, str] | None = None) -> str:
+    """YAML of every setting; `notes` (dotted key → text) become comments at the line's end."""
+    lines = list(_lines(Config, plain_data(config), ""))
+    if notes is None:
+        return "".join(f"{text}\n" for _, text in lines)
+    noted = [(text, notes.get(key, "")) for key, text in lines]
+    column = min(max((len(text) for text, note in noted if note), default=0), 60)
+    return "".join(f"{text:<{column}}  # {note}\n" if note else f"{text}\n" for text, note in noted)
+
+
+def _lines(model: type[Section], data: dict[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    """(dotted key, line of YAML), a block for a section and one line for anything else."""
+    indent = "  " * prefix.count(".")
+    for key, value in data.items():
+        field = model.model_fields.get(key)
+        nested = [] if field is None else [s for s in sections_in(field.annotation) if s is not Schedule]
+        dotted = f"{prefix}{key}"
+        if nested and isinstance(value, dict):
+            yield dotted, f"{indent}{_scalar(key)}:"
+            chosen = next((s for s in nested if set(value) <= set(s.model_fields)), nested[0])
+            yield from _lines(chosen, value, f"{dotted}.")
+        else:
+            yield dotted, f"{indent}{_scalar(key)}: {_flow(value)}"
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_scalar(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return (
+            repr(value)
+            if math.isfinite(value)
+            else ".nan"
+            if math.isnan(value)
+            else f"{value:+.0f}"[0] + ".inf"
+        )
+    if isinstance(value, int):
+        return str(value)
+    text = str(value)
+    if _PLAIN.fullmatch(text) and text.lower() not in _OTHER_MEANING:
+        return text
+    import json
+
+    return json.dumps(text)  # a JSON string is a YAML string
+
+
+def _redact(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: HIDDEN if isinstance(item, str) and looks_secret(str(key)) else _redact(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_redact(item) for item in value]
+    return value
+
+
+def looks_secret(key: str) -> bool:
+    """Whether a key such as `api_key` or `hfToken` names something that must not be written."""
+    return any(word.lower() in _SECRET_WORDS for word in _WORD.findall(key))
