@@ -1,0 +1,185 @@
+"""The comparisons: what is measured on each side, what is compared, and what was aimed at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from measures import (
+    Measure,
+    arithmetic,
+    bare_interpreter,
+    both,
+    long_run,
+    our_cartpole_solve,
+    our_first_update,
+    our_help,
+    our_huge,
+    our_lunarlander_solve,
+    our_zoo,
+    raw_envs,
+    sb3_cartpole_solve,
+    sb3_first_update,
+    sb3_lunarlander_solve,
+    sb3_zoo,
+)
+
+SB3 = "Stable-Baselines3"
+GYMNAST = "Gymnast"
+CARTPOLE = "CartPole-v1"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two measured quantities, each named by side and quantity, and the aim for ratio or difference."""
+
+    what: str
+    top: tuple[str, str]
+    bottom: tuple[str, str]
+    at_least: float | None = None
+    at_most: float | None = None
+    difference: bool = False
+
+    def value(self, top: float, bottom: float) -> float:
+        return top - bottom if self.difference else top / bottom
+
+    def met(self, value: float) -> bool:
+        over = self.at_least is None or value >= self.at_least
+        return over and (self.at_most is None or value <= self.at_most)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One benchmark. Its sides are measured in turn, `repeats` times."""
+
+    name: str
+    what: str
+    sides: dict[str, Measure]
+    comparisons: tuple[Comparison, ...] = ()
+    repeats: int = 3
+    quick_repeats: int = 1
+    opt_in: bool = False  # too long to run unless it is named
+
+
+CASES = (
+    Case(
+        "cartpole-zoo",
+        "CartPole-v1 at RL Zoo's settings (8 envs × 32 steps, batch 256, 20 epochs, two layers of 64, "
+        "tanh), 100k steps: env steps a second of rollout and learning together, without start-up.",
+        {SB3: sb3_zoo, GYMNAST: our_zoo},
+        (
+            Comparison("env steps/s", (GYMNAST, "sps"), (SB3, "sps"), at_least=4),
+            Comparison("peak memory", (GYMNAST, "peak_mib"), (SB3, "peak_mib"), at_most=1),
+        ),
+    ),
+    Case(
+        "cartpole-solve",
+        "CartPole-v1 from process start until a greedy evaluation over 100 episodes reaches 475. SB3: RL "
+        "Zoo's settings, a check over 10 episodes every 5,120 steps, then 100. Ours: `gymnast train "
+        "CartPole-v1:ppo`, the whole process; the score is that of an independent evaluation.",
+        {SB3: sb3_cartpole_solve, GYMNAST: our_cartpole_solve},
+        (Comparison("seconds", (GYMNAST, "seconds"), (SB3, "seconds"), at_most=1 / 3),),
+        repeats=5,
+        quick_repeats=2,
+    ),
+    Case(
+        "cartpole-huge",
+        "CartPole-v1 with 4,096 envs × 64 steps, minibatches of 32,768, 1 epoch, one layer of 128 (8M "
+        "steps), against SB3 at RL Zoo's settings.",
+        {SB3: sb3_zoo, GYMNAST: our_huge},
+        (Comparison("env steps/s", (GYMNAST, "sps"), (SB3, "sps"), at_least=100),),
+    ),
+    Case(
+        "lunarlander-solve",
+        "LunarLander-v3 from process start until a greedy evaluation over 100 episodes reaches 200. SB3: "
+        "RL Zoo's settings, a check over 20 episodes every 25k steps, then 100. Ours: `gymnast train "
+        "LunarLander-v3:ppo`, the whole process; the score is that of an independent evaluation.",
+        {SB3: sb3_lunarlander_solve, GYMNAST: our_lunarlander_solve},
+        (Comparison("seconds", (GYMNAST, "seconds"), (SB3, "seconds"), at_most=1 / 6),),
+        quick_repeats=1,
+        opt_in=True,
+    ),
+    Case(
+        "first-update",
+        "From process start to the end of the first update: 256 env steps and 20 epochs. For us it is the "
+        "whole process, with a run folder and checkpoint written.",
+        {
+            SB3: sb3_first_update,
+            "Gymnast, NumPy": our_first_update("numpy"),
+            "Gymnast, torch": our_first_update("torch"),
+        },
+        (
+            Comparison("seconds, NumPy", ("Gymnast, NumPy", "seconds"), (SB3, "seconds"), at_most=1 / 3),
+            Comparison("seconds, torch", ("Gymnast, torch", "seconds"), (SB3, "seconds"), at_most=0.7),
+        ),
+        repeats=5,
+        quick_repeats=2,
+    ),
+    Case(
+        "help",
+        "`gymnast --help` against an interpreter that does nothing.",
+        {"python -c pass": bare_interpreter, "gymnast --help": our_help},
+        (
+            Comparison(
+                "seconds more",
+                ("gymnast --help", "seconds"),
+                ("python -c pass", "seconds"),
+                at_most=0.3,
+                difference=True,
+            ),
+        ),
+        repeats=7,
+        quick_repeats=3,
+    ),
+    Case(
+        "limits",
+        "What no trainer can beat here: raw env stepping through our env contract with random actions, "
+        "and the matrix products and tanh of the network in NumPy with nothing around them.",
+        {
+            "CartPole, native, 8 envs": raw_envs(CARTPOLE, "native", 8),
+            "CartPole, sync, 8 envs": raw_envs(CARTPOLE, "sync", 8),
+            "CartPole, native, 4,096 envs": raw_envs(CARTPOLE, "native", 4096),
+            "CartPole, sync, 4,096 envs": raw_envs(CARTPOLE, "sync", 4096),
+            "LunarLander, sync, 16 envs": raw_envs("LunarLander-v3", "sync", 16),
+            "arithmetic, RL Zoo settings": arithmetic("zoo"),
+            "arithmetic, 4,096 envs": arithmetic("huge"),
+            "envs + arithmetic, RL Zoo settings": both(raw_envs(CARTPOLE, "native", 8), arithmetic("zoo")),
+            "envs + arithmetic, 4,096 envs": both(raw_envs(CARTPOLE, "native", 4096), arithmetic("huge")),
+            "Gymnast, RL Zoo settings": our_zoo,
+            "Gymnast, 4,096 envs": our_huge,
+        },
+        (
+            Comparison(
+                "share of the limit, RL Zoo settings",
+                ("Gymnast, RL Zoo settings", "sps"),
+                ("envs + arithmetic, RL Zoo settings", "sps"),
+            ),
+            Comparison(
+                "share of the limit, 4,096 envs",
+                ("Gymnast, 4,096 envs", "sps"),
+                ("envs + arithmetic, 4,096 envs", "sps"),
+            ),
+        ),
+    ),
+    Case(
+        "memory",
+        "CartPole-v1 at RL Zoo's settings over 10M steps (39,000 updates): resident memory in the second "
+        "and the last tenth, env steps a second in the first and the last tenth.",
+        {GYMNAST: long_run},
+        (
+            Comparison(
+                "memory, last / second tenth",
+                (GYMNAST, "mib_last"),
+                (GYMNAST, "mib_first"),
+                at_most=1.05,
+            ),
+            Comparison(
+                "steps/s, last / first tenth",
+                (GYMNAST, "sps_last"),
+                (GYMNAST, "sps_first"),
+                at_least=0.95,
+            ),
+        ),
+        repeats=1,
+        opt_in=True,
+    ),
+)

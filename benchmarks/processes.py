@@ -1,0 +1,71 @@
+"""One measurement, one fresh process: its seconds, its peak memory and what it printed.
+
+This file and everything the harness itself imports use the standard library alone: a child's peak
+memory starts from its parent's on Linux, so a harness with NumPy in it would inflate every figure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A child process that ended well."""
+
+    started: float  # wall clock when it was started
+    seconds: float  # from before its start until it was gone
+    peak_mib: float
+    stdout: str
+
+    def json(self) -> dict[str, Any]:
+        """The JSON object on the last line it printed."""
+        lines = [line for line in self.stdout.splitlines() if line.strip()]
+        if not lines:
+            raise SystemExit("a measurement printed nothing where JSON was expected")
+        found: dict[str, Any] = json.loads(lines[-1])
+        return found
+
+
+def run(command: Sequence[str | Path], watch: Callable[[int], None] | None = None) -> Finished:
+    """Run `command` to its end; `watch` gets its process id meanwhile."""
+    words = [str(word) for word in command]
+    environment = os.environ | {"PYTHONHASHSEED": "0", "NO_COLOR": "1"}
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        started, clock = time.time(), time.perf_counter()
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment)
+        if watch is not None:
+            watch(child.pid)
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - clock
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if child.returncode != 0:
+            raise SystemExit(
+                f"{' '.join(words)}\nended with {child.returncode}:\n{err.read()[-2000:]}{out.read()[-1000:]}"
+            )
+        # ru_maxrss is in bytes on macOS and in KiB everywhere else
+        peak = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+        return Finished(started, seconds, peak, out.read())
+
+
+def script(name: str, *arguments: object) -> list[str]:
+    """The command that runs one of the programs beside this file."""
+    return [sys.executable, str(HERE / name), *map(str, arguments)]
+
+
+def gymnast(*arguments: object) -> list[str]:
+    """The command line `gymnast …` of the environment that the harness runs in."""
+    return [str(Path(sys.executable).parent / "gymnast"), *map(str, arguments)]

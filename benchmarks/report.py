@@ -1,0 +1,144 @@
+"""Turns measurements into text: tables for the terminal and for docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from cases import CASES, Case, Comparison
+from measures import Sample
+
+QUANTITIES = {
+    "sps": "env steps/s",
+    "seconds": "seconds",
+    "peak_mib": "peak MiB",
+    "env_steps": "env steps",
+    "score": "score",
+    "solved": "solved",
+    "sps_first": "env steps/s, first tenth",
+    "sps_last": "env steps/s, last tenth",
+    "mib_first": "MiB, second tenth",
+    "mib_last": "MiB, last tenth",
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one case measured: the samples of each side, in the order they were taken."""
+
+    case: str
+    when: str
+    quick: bool
+    machine: str
+    samples: dict[str, list[Sample]]
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def machine() -> str:
+    """The hardware and the versions that matter, in one line, without the machine's name."""
+    model = platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text().splitlines()
+        model = next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), model)
+    names = ("numpy", "gymnasium", "torch", "stable-baselines3")
+    packages = ", ".join(f"{name} {version(name)}" for name in names)
+    return f"{os.cpu_count()} cores ({model}), Python {platform.python_version()}, {packages}"
+
+
+def number(value: float) -> str:
+    """Three significant digits, thousands separated, small numbers with their decimals."""
+    if value != value:
+        return "–"
+    if abs(value) >= 1000:
+        return f"{float(f'{value:.3g}'):,.0f}"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def spread(values: Sequence[float]) -> str:
+    """Least … median … greatest."""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return number(middle) if low == high else f"{number(low)} … **{number(middle)}** … {number(high)}"
+
+
+def compared(record: Record, comparison: Comparison) -> list[float]:
+    """The comparison's value in each repeat: both figures are from the same minute."""
+    (top_side, top), (bottom_side, bottom) = comparison.top, comparison.bottom
+    pairs = zip(record.samples[top_side], record.samples[bottom_side], strict=True)
+    return [comparison.value(a[top], b[bottom]) for a, b in pairs]
+
+
+def goal(comparison: Comparison) -> str:
+    unit = " s" if comparison.difference else " ×"
+    if comparison.at_least is not None:
+        return f"≥ {number(comparison.at_least)}{unit}"
+    return f"≤ {number(comparison.at_most)}{unit}" if comparison.at_most is not None else ""
+
+
+def case_lines(case: Case, record: Record) -> list[str]:
+    """One case as Markdown."""
+    quantities = [key for key in QUANTITIES if any(key in s[0] for s in record.samples.values())]
+    repeats = len(next(iter(record.samples.values())))
+    lines = [f"## {case.name}", "", case.what, ""]
+    times = "once" if repeats == 1 else f"{repeats} times"
+    lines += [f"Measured {times} on {record.when}{', in the quick mode' if record.quick else ''}.", ""]
+    lines += [f"| side | {' | '.join(QUANTITIES[key] for key in quantities)} |"]
+    lines += ["| --- |" + " ---: |" * len(quantities)]
+    for side, samples in record.samples.items():
+        lines.append(f"| {side} | {' | '.join(_cell(samples, key) for key in quantities)} |")
+    if case.comparisons:
+        lines += ["", "| compared | result | aim | |", "| --- | ---: | ---: | --- |"]
+    for comparison in case.comparisons:
+        values = compared(record, comparison)
+        verdict = ""
+        if goal(comparison):
+            verdict = "met" if comparison.met(statistics.median(values)) else "missed"
+        lines.append(f"| {comparison.what} | {spread(values)} | {goal(comparison)} | {verdict} |")
+    return [*lines, ""]
+
+
+def _cell(samples: list[Sample], key: str) -> str:
+    values = [sample[key] for sample in samples if key in sample]
+    if not values:
+        return ""
+    return f"{sum(values):.0f} of {len(values)}" if key == "solved" else spread(values)
+
+
+INTRODUCTION = """\
+# Benchmarks
+
+Written by `make bench ARGS=--write`. Gymnast and Stable-Baselines3 run on the same machine in the same
+run, in turn, each measurement in a process of its own; the order changes with every repeat. Figures are
+least … **median** … greatest. Absolute figures differ between machines, and by some 15 % between runs on
+one machine: only the ratios, taken repeat by repeat, are worth quoting.
+
+Stable-Baselines3 runs at its best: one torch thread, evaluation episodes stepped together, and no charge
+for the exit of its process. Where seconds count from process start, Gymnast is timed from outside, from
+before its start until it is gone.
+"""
+
+
+def document(records: dict[str, Record]) -> str:
+    """docs/benchmarks.md."""
+    machines = sorted({record.machine for record in records.values()})
+    lines = [INTRODUCTION, *(f"Machine: {text}." for text in machines), ""]
+    for case in CASES:
+        if case.name in records:
+            lines += case_lines(case, records[case.name])
+    opt_in = [case.name for case in CASES if case.opt_in]
+    commands = [
+        ("make bench", "everything but the long cases"),
+        ('make bench ARGS="--quick"', "one or two repeats, fewer steps"),
+        *((f'make bench ARGS="--only {name}"', "left out unless named") for name in opt_in),
+        ('make bench ARGS="--write"', "also renews this page"),
+    ]
+    lines += ["## Running it", "", "```", *(f"{command:<44} # {what}" for command, what in commands), "```"]
+    return "\n".join(lines) + "\n"
