@@ -10,6 +10,7 @@ from gymnast.envs.native import build_native, why_not_native
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env, reward_parts
 from gymnast.envs.spaces import check_spaces
+from gymnast.envs.workers import WorkerEnvs, why_not_workers
 from gymnast.errors import GymnastError
 
 BACKENDS = ("sync", "workers", "native", "envpool")
@@ -39,6 +40,11 @@ def build_envs(
         if reason is not None:
             raise GymnastError(f"env.backend native cannot step '{config.id}': {reason}; use sync or workers")
         return build_native(config, n_envs, seeds[0])
+    if chosen == "workers":
+        reason = why_not_workers(config, render_mode)
+        if reason is not None:
+            raise GymnastError(f"env.backend workers cannot step '{config.id}': {reason}; use sync")
+        return WorkerEnvs(config, seeds, training=training)
     envs = [make_env(config, training=training, render_mode=render_mode) for _ in range(n_envs)]
     check_spaces(envs[0].observation_space, envs[0].action_space, config.id)
     return InProcessEnvs(envs, seeds, reward_parts(config, training=training))

@@ -23,7 +23,9 @@ class Step:
     rewards: np.ndarray  # [N] float64
     terminated: np.ndarray  # [N] bool
     truncated: np.ndarray  # [N] bool; never merged with terminated
-    final_obs: np.ndarray | None  # [N, …] true last obs in the rows that finished; None if none did
+    # [N, …] the true last obs in the rows that finished, what was there before in the others; None if
+    # no env finished.
+    final_obs: np.ndarray | None
     # Shares of `rewards` that wrappers added, by name (`Envs.reward_parts`), each [N] float64:
     # rewards minus their sum is the env's own reward.
     reward_parts: dict[str, np.ndarray] = field(default_factory=dict)
@@ -40,9 +42,11 @@ class EnvFailure(Exception):
 class Envs(Protocol):
     """N copies of one environment, stepped together."""
 
+    backend: str  # sync, workers, native or envpool
     n_envs: int
-    observation_space: gym.Space[Any]  # of a single env
-    action_space: gym.Space[Any]  # of a single env
+    # Of a single env, in the plain form of `envs/spaces.py`: Box float32 (or uint8), Discrete from 0.
+    observation_space: gym.Space[Any]
+    action_space: gym.Space[Any]
     seeds: list[int]  # the seed each env was first reset with
     reward_parts: tuple[str, ...]  # names of the shares that wrappers add
     carries_state: bool  # whether `snapshot` can bring every env back exactly
@@ -51,7 +55,10 @@ class Envs(Protocol):
         """Start every env from its own seed; the first observations [N, …]."""
 
     def step(self, actions: np.ndarray) -> Step:
-        """Step every env; raises EnvFailure if one raises or returns NaN."""
+        """Step every env; raises EnvFailure if one raises or returns NaN.
+
+        Discrete actions count from 0, whatever the env's own numbering.
+        """
 
     def snapshot(self) -> dict[str, Any]:
         """All that `restore` needs: nested dicts and lists of JSON values and NumPy arrays.

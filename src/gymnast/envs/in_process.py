@@ -33,6 +33,20 @@ class Frame:
             reward_parts={name: allocate((n_envs,), np.dtype(np.float64)) for name in parts},
         )
 
+    def rows(self, start: int, stop: int) -> Frame:
+        """The part of the arrays that belongs to some of the envs, as views."""
+        part = object.__new__(Frame)
+        part.final_obs = self.final_obs[start:stop]
+        part.step = Step(
+            obs=self.step.obs[start:stop],
+            rewards=self.step.rewards[start:stop],
+            terminated=self.step.terminated[start:stop],
+            truncated=self.step.truncated[start:stop],
+            final_obs=None,
+            reward_parts={name: array[start:stop] for name, array in self.step.reward_parts.items()},
+        )
+        return part
+
 
 class InProcessEnvs:
     """Single envs stepped one after the other; `workers` runs the same class in each process."""
@@ -98,8 +112,7 @@ class InProcessEnvs:
             actions += self._first_action
         terminated.fill(False)
         truncated.fill(False)
-        any_done = False
-        index = 0
+        any_done, first_obs, index = False, self._first_obs, 0
         try:
             # Plain ints: an env's `action_space.contains` is faster on them.
             each_action = actions.tolist() if self._discrete_actions else actions
@@ -111,10 +124,8 @@ class InProcessEnvs:
                 if is_terminated or is_truncated:
                     terminated[index] = is_terminated
                     truncated[index] = is_truncated
-                    if not any_done:
-                        any_done = True
-                        final_obs.fill(0)
-                    final_obs[index] = ob
+                    any_done = True
+                    final_obs[index] = ob - first_obs if first_obs else ob
                     self._start_episode(index, obs)
                 else:
                     obs[index] = ob
@@ -122,9 +133,8 @@ class InProcessEnvs:
             raise
         except Exception as error:
             raise EnvFailure(index, self.seeds[index], f"raised {type(error).__name__}: {error}") from error
-        if self._first_obs:
-            obs -= self._first_obs
-            final_obs -= self._first_obs
+        if first_obs:
+            obs -= first_obs
         step.final_obs = final_obs if any_done else None
         self._check_finite(obs, rewards)
         if any_done:
@@ -176,15 +186,18 @@ class InProcessEnvs:
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
         saved = saved_envs(snapshot)
-        obs = self._frames[self._next_frame()].step.obs
-        exact = len(saved) == self.n_envs and all(
-            carrying.matches(env, state) for env, state in zip(self._envs, saved, strict=True)
-        )
+        exact = len(saved) == self.n_envs and all(carrying.matches(self._envs[0], state) for state in saved)
+        obs = self.restore_into(saved, exact, self._next_frame())
+        return None if exact else obs
+
+    def restore_into(self, saved: list[dict[str, Any]], exact: bool, turn: int) -> np.ndarray:
+        """Continue from the states in `saved`; new episodes, unless `exact`, begin in frame `turn`."""
+        obs = self._frames[turn].step.obs
         for index in range(self.n_envs):
             self._restore_one(index, saved[index] if index < len(saved) else None, exact, obs)
         if self._first_obs:
             obs -= self._first_obs
-        return None if exact else obs
+        return obs
 
     def _restore_one(self, index: int, state: dict[str, Any] | None, exact: bool, obs: np.ndarray) -> None:
         if state is None:  # there are more envs now than there were

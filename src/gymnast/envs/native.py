@@ -140,7 +140,6 @@ class NativeEnvs:
 
     def _restart_finished(self, final_obs: np.ndarray, obs: Any, infos: dict[str, Any], done: np.ndarray) -> Any:
         """Fill in the last observations of finished envs; the observations to act on next."""
-        final_obs.fill(0)
         if self._resets_itself:
             for index in np.flatnonzero(done):
                 final_obs[index] = infos["final_obs"][index] - self._first_obs

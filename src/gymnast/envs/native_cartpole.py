@@ -33,14 +33,21 @@ class NativeCartPole:
         self._env = env
         self._episodes = 0
         self._sutton_barto_reward = sutton_barto_reward
+        # Arrays without dimensions: at few envs a ufunc spends half its time converting Python floats.
+        self._gravity, self._masspole, self._total_mass = map(np.array, (env.gravity, env.masspole, env.total_mass))
+        self._length, self._polemass_length = map(np.array, (env.length, env.polemass_length))
+        self._tau, self._four_thirds = map(np.array, (env.tau, 4.0 / 3.0))
+        self._time_limit = np.array(env.max_episode_steps, dtype=np.int32)
         self._forces = np.array([-env.force_mag, env.force_mag])
         self._limits = np.array([[env.x_threshold], [env.theta_threshold_radians]])
-        self._semi_implicit = env.kinematics_integrator != "euler"
         self._state = np.zeros((4, n))  # x, x_dot, theta, theta_dot
+        self._positions, self._speeds = self._state[0::2], self._state[1::2]
+        self._state_of_each = self._state.T
         self._steps = np.zeros(n, dtype=np.int32)
         self._change = np.empty((4, n))  # d state / dt
+        self._position_change = self._change[0::2]
         self._force, self._cos, self._sin, self._temp, self._a, self._b = np.empty((6, n))
-        self._size = np.empty((2, n))
+        self._distance = np.empty((2, n))
         self._beyond = np.empty((2, n), dtype=np.bool_)
         self._done = np.empty(n, dtype=np.bool_)
         self._frames = (Frame(n, self.observation_space, ()), Frame(n, self.observation_space, ()))
@@ -58,7 +65,7 @@ class NativeCartPole:
         self._state[:] = self._env.state
         self._steps.fill(0)
         obs = self._next_frame().step.obs
-        np.copyto(obs, self._state.T, casting="same_kind")
+        obs[:] = self._state_of_each
         return obs
 
     def _next_frame(self) -> Frame:
@@ -73,65 +80,56 @@ class NativeCartPole:
         except (IndexError, TypeError, ValueError) as error:
             raise EnvFailure(0, self.seeds[0], f"was given actions that it does not have: {error}") from error
         self._move()
-        np.abs(self._state[0::2], out=self._size)
-        np.greater(self._size, self._limits, out=self._beyond)
+        np.abs(self._positions, out=self._distance)
+        np.greater(self._distance, self._limits, out=self._beyond)
         np.logical_or(self._beyond[0], self._beyond[1], out=step.terminated)
         self._steps += 1
-        np.greater_equal(self._steps, self._env.max_episode_steps, out=step.truncated)
-        np.copyto(step.obs, self._state.T, casting="same_kind")
+        np.greater_equal(self._steps, self._time_limit, out=step.truncated)
+        step.obs[:] = self._state_of_each
         if self._sutton_barto_reward:
             np.negative(step.terminated, out=step.rewards, dtype=np.float64)
         np.logical_or(step.terminated, step.truncated, out=self._done)
-        step.final_obs = self._restart_finished(frame) if self._done.any() else None
+        finished = self._done.nonzero()[0]
+        step.final_obs = self._restart(finished, frame) if finished.size else None
         return step
 
     def _move(self) -> None:
         """The equations of `CartPoleVectorEnv.step`, operation by operation, so that rounding agrees."""
-        env, state, change = self._env, self._state, self._change
-        theta, theta_dot = state[2], state[3]
+        state, change = self._state, self._change
+        theta, theta_dot, theta_acc = state[2], state[3], change[3]
         cos, sin, temp, a, b = self._cos, self._sin, self._temp, self._a, self._b
-        x_acc, theta_acc = change[1], change[3]
-        np.cos(theta, out=cos)
-        np.sin(theta, out=sin)
+        np.cos(theta, cos)
+        np.sin(theta, sin)
         # temp = (force + polemass_length · theta_dot² · sin) / total_mass
-        np.square(theta_dot, out=temp)
-        temp *= env.polemass_length
-        temp *= sin
-        temp += self._force
-        temp /= env.total_mass
+        np.square(theta_dot, temp)
+        np.multiply(temp, self._polemass_length, temp)
+        np.multiply(temp, sin, temp)
+        np.add(temp, self._force, temp)
+        np.divide(temp, self._total_mass, temp)
         # theta_acc = (gravity · sin − cos · temp) / (length · (4/3 − masspole · cos² / total_mass))
-        np.square(cos, out=a)
-        a *= env.masspole
-        a /= env.total_mass
-        np.subtract(4.0 / 3.0, a, out=a)
-        a *= env.length
-        np.multiply(sin, env.gravity, out=theta_acc)
-        np.multiply(cos, temp, out=b)
-        theta_acc -= b
-        theta_acc /= a
+        np.square(cos, a)
+        np.multiply(a, self._masspole, a)
+        np.divide(a, self._total_mass, a)
+        np.subtract(self._four_thirds, a, a)
+        np.multiply(a, self._length, a)
+        np.multiply(sin, self._gravity, theta_acc)
+        np.multiply(cos, temp, b)
+        np.subtract(theta_acc, b, theta_acc)
+        np.divide(theta_acc, a, theta_acc)
         # x_acc = temp − polemass_length · theta_acc · cos / total_mass
-        np.multiply(theta_acc, env.polemass_length, out=b)
-        b *= cos
-        b /= env.total_mass
-        np.subtract(temp, b, out=x_acc)
-        if self._semi_implicit:
-            np.multiply(change[1::2], env.tau, out=self._size)
-            state[1::2] += self._size
-            np.multiply(state[1::2], env.tau, out=self._size)
-            state[0::2] += self._size
-        else:
-            change[0::2] = state[1::2]
-            change *= env.tau
-            state += change
+        np.multiply(theta_acc, self._polemass_length, b)
+        np.multiply(b, cos, b)
+        np.divide(b, self._total_mass, b)
+        np.subtract(temp, b, change[1])
+        self._position_change[:] = self._speeds
+        np.multiply(change, self._tau, change)
+        np.add(state, change, state)
 
-    def _restart_finished(self, frame: Frame) -> np.ndarray:
+    def _restart(self, finished: np.ndarray, frame: Frame) -> np.ndarray:
         """Draw a new start for each finished env; hand back where they ended."""
-        finished = np.flatnonzero(self._done)
-        obs, final_obs = frame.step.obs, frame.final_obs
-        final_obs.fill(0)
+        obs, final_obs, env = frame.step.obs, frame.final_obs, self._env
         final_obs[finished] = obs[finished]
-        env = self._env
-        start = env.np_random.uniform(low=env.low, high=env.high, size=(4, finished.size))
+        start = env.np_random.uniform(env.low, env.high, (4, finished.size))
         self._state[:, finished] = start
         obs[finished] = start.T
         self._steps[finished] = 0

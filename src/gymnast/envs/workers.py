@@ -1,0 +1,267 @@
+"""The `workers` backend: envs in several processes, arrays in shared memory, one byte a command.
+
+Workers are started as programs of their own and not through `multiprocessing`: nothing of the
+main process (threads, torch, a `__main__` without a guard) is copied or run again in them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gymnast.envs.contract import EnvFailure, Step
+from gymnast.envs.in_process import saved_envs
+from gymnast.envs.settings import EnvConfig
+from gymnast.envs.shared_block import SharedBlock, open_unnamed_file, receive, send
+from gymnast.envs.single import find_spec, make_env, reward_parts
+from gymnast.envs.snapshot import can_carry, matches
+from gymnast.envs.spaces import check_spaces, plain_space
+from gymnast.envs.worker_process import Answer, Command
+from gymnast.errors import GymnastError
+
+_CLOSE_SECONDS = 1.0  # what a worker gets to close its envs before it is killed
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
+    "from gymnast.envs.worker_process import main; main(*map(int, sys.argv[2:]))"
+)
+
+
+def usable_cores() -> int:
+    """Cores this process may run on; containers and `taskset` allow fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def why_not_workers(config: EnvConfig, render_mode: str | None = None) -> str | None:
+    """Why this env cannot run in worker processes, or None if it can."""
+    if os.name != "posix":
+        return "worker processes need Linux or macOS"
+    if render_mode is not None:
+        return "rendering needs the env in this process"
+    try:
+        json.dumps(config.model_dump(mode="python")["kwargs"])
+        json.dumps([wrapper.arguments for wrapper in config.wrappers])
+    except TypeError as error:
+        return f"its arguments must be plain values to be sent to a process ({error})"
+    try:
+        _registration(config)
+    except GymnastError as error:
+        return str(error)
+    return None
+
+
+def _registration(config: EnvConfig) -> str | None:
+    """Gymnasium's entry as text, since it may have been made at run time and be unknown to a worker."""
+    spec = find_spec(config.id)
+    if spec is None:
+        return None
+    entry_point: Any = spec.entry_point
+    if not isinstance(entry_point, str):
+        module, name = entry_point.__module__, entry_point.__qualname__
+        if module == "__main__" or not name.isidentifier():
+            raise GymnastError(f"its class {name} is not at the top of an importable module")
+        entry_point = f"{module}:{name}"
+    try:
+        return dataclasses.replace(spec, entry_point=entry_point, vector_entry_point=None).to_json()
+    except TypeError as error:
+        raise GymnastError(f"its registration holds more than plain values ({error})") from error
+
+
+class _Worker:
+    """One process, the pipes to it, and the envs that are its share."""
+
+    def __init__(self, rows: tuple[int, int], memory_fd: int) -> None:
+        self.rows = rows
+        command_read, self.command_fd = os.pipe()
+        self.answer_fd, answer_write = os.pipe()
+        lifeline_read, self.lifeline_fd = os.pipe()
+        theirs = (command_read, answer_write, memory_fd, lifeline_read)
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), *map(str, theirs)],
+            pass_fds=theirs,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # the terminal's Ctrl-C and hang-up go to the main process alone
+        )
+        # Kept by the child alone, so that its death closes them.
+        for fd in (command_read, answer_write, lifeline_read):
+            os.close(fd)
+
+    def command(self, command: bytes) -> None:
+        try:
+            os.write(self.command_fd, command)
+        except BrokenPipeError:
+            pass  # dead: reading its answer says so
+
+    def answer(self) -> int:
+        received = os.read(self.answer_fd, 1)
+        if not received:
+            raise EOFError
+        return received[0]
+
+    def last_words(self) -> str:
+        """How the process ended."""
+        try:
+            code = self.process.wait(timeout=_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "its worker process stopped answering"
+        if code < 0:
+            return f"its worker process was killed by {signal.Signals(-code).name}"
+        return f"its worker process ended with code {code}"
+
+
+def _shut_down(workers: list[_Worker]) -> None:
+    """Let go of every worker at once, then see that each has ended."""
+    for worker in workers:
+        for fd in (worker.command_fd, worker.answer_fd, worker.lifeline_fd):
+            os.close(fd)
+    deadline = time.monotonic() + _CLOSE_SECONDS
+    for worker in workers:
+        try:
+            worker.process.wait(timeout=max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            worker.process.kill()
+            worker.process.wait()
+    workers.clear()
+
+
+class WorkerEnvs:
+    """N envs spread over worker processes."""
+
+    backend = "workers"
+
+    def __init__(self, config: EnvConfig, seeds: Sequence[int], *, training: bool) -> None:
+        probe = make_env(config, training=training)
+        check_spaces(probe.observation_space, probe.action_space, config.id)
+        self.n_envs = len(seeds)
+        self.seeds = list(seeds)
+        self.observation_space = plain_space(probe.observation_space)
+        self.action_space = plain_space(probe.action_space)
+        self.reward_parts = reward_parts(config, training=training)
+        self.carries_state = can_carry(probe)
+        self._probe = probe
+        self._turn = 0
+        with open_unnamed_file() as memory:
+            self._block = SharedBlock(
+                memory.fileno(), self.n_envs, self.observation_space, self.action_space, self.reward_parts
+            )
+            count = min(config.workers or usable_cores(), self.n_envs)
+            edges = [self.n_envs * share // count for share in range(count + 1)]
+            self._workers: list[_Worker] = []
+            # Also when the object is dropped without close, and at exit.
+            self._finalizer = weakref.finalize(self, _shut_down, self._workers)
+            for rows in zip(edges, edges[1:], strict=False):
+                self._workers.append(_Worker(rows, memory.fileno()))
+        self._steps = [bytes([Command.STEP_0]), bytes([Command.STEP_1])]
+        try:
+            self._start(config, training)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, config: EnvConfig, training: bool) -> None:
+        order = {
+            "config": config.model_dump(mode="json"),
+            "registered": _registration(config),
+            "training": training,
+            "n_envs": self.n_envs,
+            "reward_parts": self.reward_parts,
+        }
+        for worker in self._workers:
+            start, stop = worker.rows
+            try:
+                send(worker.command_fd, {**order, "rows": worker.rows, "seeds": self.seeds[start:stop]})
+            except BrokenPipeError:
+                pass  # dead: reading its answer says so
+        for worker in self._workers:
+            try:
+                answer = receive(worker.answer_fd)
+            except EOFError:
+                raise GymnastError(
+                    f"env.backend workers: env {worker.rows[0]} could not be started: {worker.last_words()}"
+                ) from None
+            if "error" in answer:
+                raise GymnastError(answer["error"])
+
+    def reset(self) -> np.ndarray:
+        self._turn = 1 - self._turn
+        self._all(bytes([Command.RESET_0 + self._turn]))
+        return self._block.frames[self._turn].step.obs
+
+    def step(self, actions: np.ndarray) -> Step:
+        self._turn = 1 - self._turn
+        self._block.actions[:] = actions
+        frame = self._block.frames[self._turn]
+        finished = self._all(self._steps[self._turn])
+        frame.step.final_obs = frame.final_obs if finished else None
+        return frame.step
+
+    def _all(self, command: bytes) -> bool:
+        """Have every worker do something; whether an env finished in one of them."""
+        for worker in self._workers:
+            worker.command(command)
+        return self._gather()
+
+    def _gather(self) -> bool:
+        if not self._workers:
+            raise GymnastError("these envs are closed")
+        finished, failure = False, None
+        for worker in self._workers:
+            try:
+                answer = worker.answer()
+                if answer == Answer.FAILED:
+                    # All others are heard first, so that no answer is left in a pipe.
+                    failure = failure or EnvFailure(**receive(worker.answer_fd))
+            except EOFError:
+                index = worker.rows[0]
+                failure = failure or EnvFailure(index, self.seeds[index], f"is lost: {worker.last_words()}")
+                continue
+            finished = finished or answer == Answer.SOME_FINISHED
+        if failure is not None:
+            raise failure
+        return finished
+
+    def snapshot(self) -> dict[str, Any]:
+        envs: list[dict[str, Any]] = []
+        for worker in self._workers:
+            worker.command(bytes([Command.SNAPSHOT]))
+            try:
+                worker.answer()
+                envs += receive(worker.answer_fd)["envs"]
+            except EOFError:
+                index = worker.rows[0]
+                raise EnvFailure(index, self.seeds[index], f"is lost: {worker.last_words()}") from None
+        return {"kind": "single", "envs": envs}
+
+    def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
+        saved = saved_envs(snapshot)
+        exact = len(saved) == self.n_envs and all(matches(self._probe, state) for state in saved)
+        self._turn = 1 - self._turn
+        for worker in self._workers:
+            start, stop = worker.rows
+            worker.command(bytes([Command.RESTORE_0 + self._turn]))
+            try:
+                send(worker.command_fd, {"envs": saved[start:stop], "exact": exact})
+            except BrokenPipeError:
+                pass  # dead: reading its answer says so
+        self._gather()
+        return None if exact else self._block.frames[self._turn].step.obs
+
+    @property
+    def process_ids(self) -> list[int]:
+        """Of the workers, in the order of their envs."""
+        return [worker.process.pid for worker in self._workers]
+
+    def close(self) -> None:
+        self._finalizer()
+        self._probe.close()
