@@ -1,0 +1,33 @@
+"""What every test gets: no test writes into the checkout, opens a window or hangs on a slow machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+
+# The machine may be busy with something else: an example's wall time says nothing.
+settings.register_profile("default", deadline=None, max_examples=50)
+settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs and remembered measurements go to a folder of this test alone, in subprocesses too."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("GYMNAST_RUNS_DIR", str(folder / "runs"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    for name in ("GYMNAST_CONFIG_DIR", "COLUMNS", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the checkout."""
+    return Path(__file__).resolve().parent.parent
