@@ -76,7 +76,7 @@ def _solved(trained: ours.Trained, env_id: str, threshold: float) -> Sample:
         "seconds": trained.process.seconds,
         "env_steps": float(trained.report["env_steps"]),
         "score": score,
-        "solved": float(trained.report["status"] == "solved" and score >= threshold),
+        "solved": float(bool(trained.report["solved"]) and score >= threshold),
     }
 
 

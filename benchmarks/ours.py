@@ -62,7 +62,7 @@ def train(ref: str, *overrides: str, watch: MemoryWatch | None = None) -> Iterat
     """Train in a process of its own and a runs folder of its own, which is removed afterwards."""
     runs = Path(tempfile.mkdtemp(prefix="gymnast-bench-"))
     try:
-        process = run(gymnast("train", ref, *overrides, "-q", "--json", "--runs-dir", runs), watch)
+        process = run(gymnast("train", ref, *overrides, "--json", "--runs-dir", runs), watch)
         report = process.json()
         yield Trained(process, Path(report["path"]), report)
     finally:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -16,9 +17,9 @@ from gymnast import api
 FIRST_SEED = 990_000
 
 
-def greedy_returns(run: str, env_id: str, episodes: int) -> np.ndarray:
+def greedy_returns(run: Path, env_id: str, episodes: int) -> np.ndarray:
     """Return of one episode in each of `episodes` envs."""
-    policy = api.load_policy(run)
+    policy = api.load_policy(f"{run.name}/@best", runs_dir=run.parent)
     envs = [gym.make(env_id) for _ in range(episodes)]
     obs = np.stack([env.reset(seed=FIRST_SEED + i)[0] for i, env in enumerate(envs)])
     returns = np.zeros(episodes)
@@ -37,7 +38,7 @@ def greedy_returns(run: str, env_id: str, episodes: int) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("run", help="the run's folder")
+    parser.add_argument("run", type=Path, help="the run's folder")
     parser.add_argument("env_id")
     parser.add_argument("episodes", type=int, nargs="?", default=100)
     options = parser.parse_args()

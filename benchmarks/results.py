@@ -1,0 +1,125 @@
+"""Trains the presets with several seeds and writes docs/results.md: `python benchmarks/results.py --help`.
+
+Every figure is of a run made here and now: training by `gymnast train`, then a greedy evaluation of
+the best checkpoint by `gymnast eval` on seeds that neither training nor its own evaluations drew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from processes import gymnast, run
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDS = ROOT / "benchmarks" / "results.json"  # the runs behind docs/results.md
+DOCUMENT = ROOT / "docs" / "results.md"
+EVAL_SEED = 970_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    ref: str
+    aim: float
+    episodes: int = 100
+    opt_in: bool = False  # takes too long to be trained unless it is named
+
+
+ROWS = (
+    Row("CartPole-v1:ppo", 500),
+    Row("Acrobot-v1:ppo", -85),
+    Row("MountainCar-v0:ppo", -110),
+    Row("FrozenLake-v1:ppo", 0.73, episodes=2000),
+    Row("Taxi-v4:ppo", 7.5),
+    Row("Pendulum-v1:ppo", -170),
+    Row("LunarLander-v3:ppo", 240),
+    Row("LunarLanderContinuous-v3:ppo", 250),
+    Row("BipedalWalker-v3:ppo", 280, opt_in=True),
+)
+
+
+def train_and_score(row: Row, seed: int, runs_dir: Path) -> dict[str, Any]:
+    """One run: its cost, and its score on fresh episodes."""
+    trained = run(gymnast("train", row.ref, f"seed={seed}", "--json", "--runs-dir", runs_dir)).json()
+    where = ("--runs-dir", runs_dir, "--episodes", row.episodes, "--seed", EVAL_SEED + seed, "--json")
+    score = run(gymnast("eval", f"{trained['id']}/@best", *where)).json()
+    return {
+        "seed": seed,
+        "env_steps": trained["env_steps"],
+        "seconds": round(trained["seconds"], 2),
+        "mean_return": score["mean_return"],
+        "std_return": score["std_return"],
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+    }
+
+
+INTRODUCTION = """\
+# Results
+
+Written by `make results` from runs of {when}. Every row is the packaged preset as it stands, trained until
+its evaluation reached the preset's threshold or its budget was spent. The score is the mean return ±
+standard deviation over whole episodes of the env itself (wrappers meant for training are left out), greedy,
+by the best checkpoint, on other seeds than training's. One line for each training seed.
+
+| trained with | score | aim | episodes | env steps | seconds |
+| --- | ---: | ---: | ---: | ---: | ---: |"""
+
+
+def document(records: dict[str, list[dict[str, Any]]]) -> str:
+    """docs/results.md."""
+    dates = sorted({found["date"] for runs in records.values() for found in runs})
+    lines = [INTRODUCTION.format(when=dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}")]
+    for row in ROWS:
+        for found in records.get(row.ref, []):
+            score = f"{found['mean_return']:.4g} ± {found['std_return']:.3g}"
+            score = f"**{score}**" if found["mean_return"] >= row.aim else score
+            cells = [f"`gymnast train {row.ref} seed={found['seed']}`", score, f"{row.aim:g}"]
+            cells += [f"{row.episodes:,}", f"{found['env_steps']:,}", f"{found['seconds']:.1f}"]
+            lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
+        'A score in bold reached the aim. `make results ARGS="--only Taxi-v4:ppo"` renews one row.',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", action="append", choices=[row.ref for row in ROWS])
+    parser.add_argument("--seeds", type=int, default=3, help="train with seeds 1 … this")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the runs in this folder")
+    options = parser.parse_args()
+    records = json.loads(RECORDS.read_text()) if RECORDS.exists() else {}
+    rows = [row for row in ROWS if (row.ref in options.only if options.only else not row.opt_in)]
+    runs_dir = options.keep or Path(tempfile.mkdtemp(prefix="gymnast-results-"))
+    try:
+        for row in rows:
+            found = []
+            for seed in range(1, options.seeds + 1):
+                found.append(train_and_score(row, seed, runs_dir))
+                print(f"{row.ref} {json.dumps(found[-1])}", file=sys.stderr, flush=True)
+            median = statistics.median(one["mean_return"] for one in found)
+            print(f"{row.ref}: median {median:.4g}, aim {row.aim:g}")
+            records[row.ref] = found
+            # after each row: a long run that is stopped keeps what it has
+            RECORDS.write_text(json.dumps(dict(sorted(records.items())), indent=1) + "\n")
+            DOCUMENT.write_text(document(records))
+    finally:
+        if options.keep is None:
+            shutil.rmtree(runs_dir, ignore_errors=True)
+    print(f"{DOCUMENT.relative_to(ROOT)} written")
+
+
+if __name__ == "__main__":
+    main()
