@@ -38,6 +38,6 @@ def build_policy(
 ) -> Policy:
     """A fresh policy for these spaces."""
     layout = build_layout(config, observation_space, action_space)
-    policy = Policy(build_network(layout, choose_engine(engine, layout)))
-    policy.load_arrays(init_parameters(layout, seed))
-    return policy
+    network = build_network(layout, choose_engine(engine, layout))
+    network.load_arrays(init_parameters(layout, seed))
+    return Policy(network)

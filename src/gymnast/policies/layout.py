@@ -46,7 +46,8 @@ class PolicyLayout:
         actor = (self.input_size, *self.config.hidden)
         if self.config.shared:
             return (Trunk(("trunk",), actor),)
-        critic = (self.input_size, *(self.config.critic_hidden or self.config.hidden))
+        own = self.config.critic_hidden
+        critic = (self.input_size, *(self.config.hidden if own is None else own))
         if actor == critic:
             return (Trunk(("actor", "critic"), actor),)
         return (Trunk(("actor",), actor), Trunk(("critic",), critic))

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gymnast.errors import GymnastError
+
 
 class NumpyAdam:
     """Moments live beside the parameters; a step is a handful of vector operations."""
@@ -45,9 +47,18 @@ class NumpyAdam:
         return norm
 
     def state(self) -> dict[str, Any]:
-        return {"steps": self.steps, "first": self.first, "second": self.second}
+        return {"steps": self.steps, "first": self.first.copy(), "second": self.second.copy()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        self.steps = int(state["steps"])
-        self.first[:] = state["first"]
-        self.second[:] = state["second"]
+        self.steps, self.first[:], self.second[:] = moments(state, len(self.parameters))
+
+
+def moments(state: dict[str, Any], size: int) -> tuple[int, np.ndarray, np.ndarray]:
+    """Steps and both moments of a stored state, which must fit this many parameters."""
+    first, second = np.asarray(state["first"], np.float32), np.asarray(state["second"], np.float32)
+    if first.shape != (size,) or second.shape != (size,):
+        raise GymnastError(
+            f"the optimiser's state is of {first.size} parameters, this policy has {size}: "
+            "the policy section was changed; resume with --fresh-optimizer"
+        )
+    return int(state["steps"]), first, second

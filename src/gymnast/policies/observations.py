@@ -80,9 +80,10 @@ class ObservationEncoder:
 
     def load_buffers(self, arrays: dict[str, np.ndarray]) -> None:
         """Take statistics back from a checkpoint."""
-        if self.mode == "none" or "obs_norm.mean" not in arrays:
+        if self.mode == "none":
             return
-        self.mean, self.var = arrays["obs_norm.mean"].copy(), arrays["obs_norm.var"].copy()
+        self.mean = np.array(arrays["obs_norm.mean"], np.float64)
+        self.var = np.array(arrays["obs_norm.var"], np.float64)
         self.count = float(arrays["obs_norm.count"][0])
         self._prepare()
 

@@ -110,13 +110,18 @@ class Policy:
         return self.network.arrays() | {k: v.copy() for k, v in self.encoder.buffers().items()}
 
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take weights and statistics; shapes must fit."""
-        for name, shape in self.layout.shapes().items():
+        """Take weights and statistics; names and shapes must be those of this policy."""
+        shapes = self.layout.shapes() | {name: value.shape for name, value in self.encoder.buffers().items()}
+        other = "it was made with another policy section"
+        for name in arrays:
+            if name not in shapes:
+                raise GymnastError(f"the checkpoint has '{name}', for which this policy has no place: {other}")
+        for name, shape in shapes.items():
             if name not in arrays:
-                raise GymnastError(f"the checkpoint has no parameter '{name}': it was made with another policy section")
+                raise GymnastError(f"the checkpoint has no '{name}': {other}")
             if arrays[name].shape != shape:
                 raise GymnastError(
-                    f"parameter '{name}' has shape {arrays[name].shape} in the checkpoint, {shape} in this policy"
+                    f"'{name}' has shape {arrays[name].shape} in the checkpoint, {shape} in this policy: {other}"
                 )
         self.network.load_arrays(arrays)
         self.encoder.load_buffers(arrays)

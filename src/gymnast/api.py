@@ -1,0 +1,209 @@
+"""Everything the command line does, from Python.
+
+>>> from gymnast import api
+>>> run = api.train("CartPole-v1:ppo", overrides={"seed": 3})
+>>> api.evaluate(f"{run.id}/@best", episodes=100).mean_return
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gymnast.errors import GymnastError
+
+if TYPE_CHECKING:
+    import gymnasium as gym
+    import numpy as np
+
+    from gymnast.config.schema import Config
+    from gymnast.metrics.console import Console
+    from gymnast.policies.policy import Policy
+    from gymnast.runs.checkpoint import Checkpoint
+    from gymnast.runs.store import Run as RunFolder
+    from gymnast.training.keys import Control
+    from gymnast.training.outcome import Outcome
+
+Overrides = Mapping[str, Any] | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A trained run: its folder and how it ended."""
+
+    folder: RunFolder
+    outcome: Outcome
+
+    @property
+    def id(self) -> str:
+        return self.folder.id
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """One row an update, as metrics.csv has them."""
+        from gymnast.metrics.csv_file import read_metrics
+
+        return read_metrics(self.folder.metrics_path)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The score of one checkpoint over whole episodes."""
+
+    run: str
+    checkpoint: str
+    env_steps: int
+    episodes: int
+    mean_return: float
+    std_return: float
+    min_return: float
+    max_return: float
+    mean_length: float
+    stochastic: bool
+    seed: int
+    solved: bool | None  # None where the env has no threshold
+    returns: tuple[float, ...]
+
+
+def train(
+    reference: str,
+    *,
+    overrides: Overrides = (),
+    max_env_steps: int | None = None,
+    wall_time: float | None = None,
+    init_from: str | None = None,
+    runs_dir: str | Path | None = None,
+    console: Console | None = None,
+    control: Control | None = None,
+) -> Run:
+    """Train what `reference` names (a preset, a file, or any registered env) as a new run."""
+    from gymnast.config.load import load_config
+    from gymnast.runs.store import runs_root
+    from gymnast.training.launch import start_run
+
+    resolved = load_config(reference, _with_budget(overrides, max_env_steps, wall_time))
+    root = runs_root(runs_dir)
+    start = _read_checkpoint(init_from, root)[:2] if init_from is not None else None
+    return Run(*start_run(resolved, root, start, console, control))
+
+
+def resume(
+    run: str = "@last",
+    *,
+    overrides: Overrides = (),
+    fresh_optimizer: bool = False,
+    max_env_steps: int | None = None,
+    wall_time: float | None = None,
+    runs_dir: str | Path | None = None,
+    console: Console | None = None,
+    control: Control | None = None,
+) -> Run:
+    """Go on with a run from its last checkpoint: exactly, or under changed settings."""
+    from gymnast.runs.references import find_run
+    from gymnast.runs.store import runs_root
+    from gymnast.training.launch import continue_run
+
+    folder = find_run(runs_root(runs_dir), run)
+    changes = _with_budget(overrides, max_env_steps, wall_time)
+    return Run(folder, continue_run(folder, changes, fresh_optimizer, console, control))
+
+
+def evaluate(
+    reference: str = "@last/@best",
+    *,
+    episodes: int = 100,
+    stochastic: bool = False,
+    seed: int | None = None,
+    n_envs: int | None = None,
+    runs_dir: str | Path | None = None,
+) -> Evaluation:
+    """Score a checkpoint on envs of its own. Without a seed, on the episodes that training's evaluation saw."""
+    import numpy as np
+
+    from gymnast.envs.spec import read_spec
+    from gymnast.policies.threads import limit_threads
+    from gymnast.rollout.evaluate import evaluate as score_policy
+    from gymnast.runs.store import runs_root
+    from gymnast.training.evaluator import build_evaluation_envs, evaluation_seed, sampling_rng
+
+    if episodes < 1:
+        raise GymnastError(f"episodes must be at least 1, got {episodes}")
+    arrays, checkpoint, config = _read_checkpoint(reference, runs_root(runs_dir))
+    seed = evaluation_seed(config) if seed is None else seed
+    envs = build_evaluation_envs(config, episodes=episodes, n_envs=n_envs, seed=seed)
+    try:
+        policy = _build_policy(config, arrays, envs.observation_space, envs.action_space)
+        rng = sampling_rng(seed, checkpoint.env_steps) if stochastic else None
+        with limit_threads(policy.layout, envs.n_envs):
+            score = score_policy(policy, envs, episodes, rng=rng)
+    finally:
+        envs.close()
+    solved_at = read_spec(config.env).solved_at
+    return Evaluation(
+        run=checkpoint.run.id,
+        checkpoint=str(checkpoint.env_steps),
+        env_steps=checkpoint.env_steps,
+        episodes=episodes,
+        mean_return=score.mean,
+        std_return=float(np.std(score.returns)),
+        min_return=min(score.returns),
+        max_return=max(score.returns),
+        mean_length=float(np.mean(score.lengths)),
+        stochastic=stochastic,
+        seed=seed,
+        solved=None if solved_at is None else score.mean >= solved_at,
+        returns=score.returns,
+    )
+
+
+def load_policy(run: str | Run = "@last/@best", *, runs_dir: str | Path | None = None) -> Policy:
+    """The policy of a checkpoint; `policy.predict(obs)` gives the actions for observations [N, …]."""
+    from gymnast.envs.build import make_env
+    from gymnast.runs.store import runs_root
+
+    if isinstance(run, Run):
+        run, runs_dir = run.id, run.path.parent
+    arrays, _, config = _read_checkpoint(run, runs_root(runs_dir))
+    env = make_env(config.env, training=False)
+    try:
+        return _build_policy(config, arrays, env.observation_space, env.action_space)
+    finally:
+        env.close()
+
+
+def _with_budget(overrides: Overrides, max_env_steps: int | None, wall_time: float | None) -> list[Any] | dict[str, Any]:
+    """The two budget options are overrides like any other; a new step total replaces one in vectorised steps."""
+    changes: dict[str, Any] = {}
+    if max_env_steps is not None:
+        changes |= {"budget.env_steps": max_env_steps, "budget.vec_steps": None}
+    if wall_time is not None:
+        changes["budget.wall_time"] = wall_time
+    if isinstance(overrides, Mapping):
+        return {**overrides, **changes}
+    return [*overrides, *(f"{key}={'null' if value is None else value}" for key, value in changes.items())]
+
+
+def _read_checkpoint(reference: str, root: Path) -> tuple[dict[str, np.ndarray], Checkpoint, Config]:
+    """Weights, where they lie, and the config of the run they belong to."""
+    from gymnast.config.load import load_config
+    from gymnast.runs.checkpoint import load_policy_arrays
+    from gymnast.runs.references import find_checkpoint
+
+    checkpoint = find_checkpoint(root, reference)
+    arrays, _ = load_policy_arrays(checkpoint)
+    return arrays, checkpoint, load_config(str(checkpoint.run.config_path)).config
+
+
+def _build_policy(
+    config: Config, arrays: dict[str, np.ndarray], observation_space: gym.Space[Any], action_space: gym.Space[Any]
+) -> Policy:
+    from gymnast.policies.build import build_policy
+
+    policy = build_policy(config.policy, config.engine, observation_space, action_space, config.seed)
+    policy.load_arrays(arrays)
+    return policy

@@ -1,0 +1,124 @@
+"""When a run is evaluated, and by whom: in the loop, or in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gymnast.config.schema import Config
+from gymnast.envs.build import build_envs
+from gymnast.envs.contract import Envs
+from gymnast.policies.policy import Policy
+from gymnast.rollout.evaluate import Score, evaluate, evaluation_envs
+from gymnast.training.state import TrainState
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A score and the env step whose weights earned it."""
+
+    score: Score
+    env_steps: int
+
+
+def evaluation_seed(config: Config) -> int:
+    """Never the seed that training's envs start from."""
+    if config.eval.seed is not None:
+        return config.eval.seed
+    return int(np.random.SeedSequence([config.seed, 0xE7A1]).generate_state(1)[0])
+
+
+def sampling_rng(seed: int, env_steps: int) -> np.random.Generator:
+    """Of a stochastic evaluation: a function of the moment, so that resuming changes nothing."""
+    return np.random.default_rng([seed, env_steps])
+
+
+def build_evaluation_envs(config: Config, *, episodes: int, n_envs: int | None, seed: int) -> Envs:
+    """Envs as in training, less what is meant for training only."""
+    count = n_envs or evaluation_envs(config.env, episodes)
+    return build_envs(config.env, n_envs=min(count, episodes), seed=seed, training=config.eval.training_wrappers)
+
+
+class EvalSchedule:
+    """Which updates are followed by an evaluation: a function of counters alone."""
+
+    def __init__(self, config: Config, solved_at: float | None) -> None:
+        self.config = config.eval
+        self.solved_at = solved_at
+
+    def due(self, state: TrainState, steps_before: int) -> bool:
+        every = self.config.every
+        if every == 0 or state.env_steps < self.config.warmup:
+            return False
+        return state.env_steps // every > steps_before // every and self._good_enough(state)
+
+    def _good_enough(self, state: TrainState) -> bool:
+        fraction = self.config.from_train_fraction
+        if fraction is None or self.solved_at is None:
+            return True
+        score = state.train_return
+        # 0.8 of 475 is 380, 0.8 of -100 is -120: the rest of the way is measured in the threshold's size.
+        return score is not None and score >= self.solved_at - (1 - fraction) * abs(self.solved_at)
+
+
+class Evaluator(Protocol):
+    """Scores the policy now, or later."""
+
+    def start(self, policy: Policy, env_steps: int, progress: Progress) -> Result | None:
+        """Score the policy as it is now; None if the result comes later."""
+
+    def poll(self) -> Result | None:
+        """A result that has arrived meanwhile."""
+
+    def wait(self) -> Result | None:
+        """The result that is still awaited, if any."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a result is still to come."""
+
+    def close(self) -> None:
+        """Release envs and processes."""
+
+
+class InlineEvaluator:
+    """Evaluates while training waits."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.seed = evaluation_seed(config)
+        self._envs: Envs | None = None
+
+    def start(self, policy: Policy, env_steps: int, progress: Progress | None = None) -> Result:
+        """Score the policy as it is now."""
+        episodes = self.config.eval.episodes
+        rng = sampling_rng(self.seed, env_steps) if self.config.eval.stochastic else None
+        return Result(evaluate(policy, self.envs(), episodes, rng=rng, progress=progress), env_steps)
+
+    def envs(self) -> Envs:
+        """Built when first needed: a short run may never evaluate."""
+        if self._envs is None:
+            settings = self.config.eval
+            self._envs = build_evaluation_envs(
+                self.config, episodes=settings.episodes, n_envs=settings.n_envs, seed=self.seed
+            )
+        return self._envs
+
+    def poll(self) -> Result | None:
+        return None
+
+    def wait(self) -> Result | None:
+        return None
+
+    @property
+    def busy(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        if self._envs is not None:
+            self._envs.close()

@@ -1,0 +1,126 @@
+"""Keeping a run: its metrics, checkpoints, log and registry entry, as the loop goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from gymnast.envs.contract import EnvFailure
+from gymnast.errors import RunFailed
+from gymnast.metrics.recorder import Recorder
+from gymnast.runs import registry
+from gymnast.runs.checkpoint import list_checkpoints, prune, save_checkpoint
+from gymnast.runs.store import Run
+from gymnast.training.evaluator import Result
+from gymnast.training.outcome import Outcome
+from gymnast.training.session import Session
+
+Row = dict[str, Any]
+
+
+class Keeper:
+    """Writes what happened; decides nothing but when a checkpoint is due."""
+
+    def __init__(self, run: Run, session: Session, log: Callable[[str], None], row: Row) -> None:
+        self.run = run
+        self.log = log
+        self.recorder = Recorder(run.metrics_path)
+        self._settings = session.config.checkpoint
+        self._saved_steps = session.state.env_steps
+        self._saved_at = time.monotonic()
+        self._row = row
+        self._session = session
+        self._remembered: dict[str, Any] | None = None
+
+    def started(self, notices: list[str]) -> None:
+        """The run is under way. One that starts from other weights than its seed gives saves them at once."""
+        self._register(status="running", reason=None)
+        self.log("started: " + "; ".join(notices) if notices else "started")
+        if "init_from" in self.run.info() and not list_checkpoints(self.run):
+            self._save(self._bundle(), None, "start")
+
+    def record(self, row: Row) -> None:
+        self._row = row
+        self.recorder.write(row)
+
+    def save_if_due(self, result: Result | None, best: bool, asked: bool) -> None:
+        """A checkpoint after a new best score, by steps, by time, or because someone asked."""
+        if result is not None and best and result.env_steps != self._session.state.env_steps:
+            self.save_scored(result)  # scored in the background: those weights are in the past
+            best = False
+        settings, steps = self._settings, self._session.state.env_steps
+        reason = None
+        if best:
+            reason = "best"
+        elif asked:
+            reason = "user"
+        elif settings.every and steps // settings.every > self._saved_steps // settings.every:
+            reason = "every"
+        elif settings.seconds and time.monotonic() - self._saved_at >= settings.seconds:
+            reason = "time"
+        if reason is not None:
+            score = result.score.mean if result is not None and result.env_steps == steps else None
+            self._save(self._bundle(), score, reason)
+
+    def remember(self) -> None:
+        """Keep this moment until its score arrives."""
+        self._remembered = self._bundle()
+
+    def save_scored(self, result: Result) -> None:
+        """Save the remembered moment, now that its score is known to be the best."""
+        assert self._remembered is not None
+        self._remembered["metrics"] |= result.score.metrics()
+        self._save(self._remembered, result.score.mean, "best")
+
+    def save_last(self, reason: str) -> None:
+        """The final state, unless it is on disk already."""
+        if self._session.state.updates and not self._is_saved():
+            self._save(self._bundle(), None, reason)
+
+    def failed(self, failure: EnvFailure) -> RunFailed:
+        """Save the last whole update and say what happened where."""
+        s, saved = self._session, "nothing was learned yet"
+        if s.state.updates:
+            if not self._is_saved():
+                self._save(self._bundle(with_envs=False), None, "failure")
+            saved = f"everything up to step {s.state.env_steps:,} is saved"
+        return RunFailed(f"{s.config.env.id}: {failure} after step {s.state.env_steps:,}; {saved}")
+
+    def finish(self, outcome: Outcome) -> None:
+        """The registry's last word."""
+        status = "finished" if outcome.status == "solved" else outcome.status
+        self._register(status=status, reason=outcome.reason, env_steps=outcome.env_steps, seconds=outcome.seconds,
+                       best_score=outcome.best_score, last_score=outcome.last_score, solved=outcome.solved)  # fmt: skip
+        self.log(f"{outcome.status}: {outcome.reason}")
+
+    def close(self) -> None:
+        self.recorder.close()
+
+    def _is_saved(self) -> bool:
+        known = list_checkpoints(self.run)
+        return bool(known) and known[-1].env_steps == self._session.state.env_steps
+
+    def _bundle(self, *, with_envs: bool = True) -> dict[str, Any]:
+        s = self._session
+        return {
+            "env_steps": s.state.env_steps,
+            "policy": s.policy.arrays(),
+            "state": s.training_state(with_envs=with_envs),
+            "counters": s.state.counters(s.budget.progress(s.state)),
+            "metrics": dict(self._row),
+        }
+
+    def _save(self, bundle: dict[str, Any], score: float | None, reason: str) -> None:
+        self.recorder.sync()  # rows first: a checkpoint must never know more than the metrics do
+        save_checkpoint(self.run, **bundle, score=score, reason=reason)
+        prune(self.run, self._settings.keep)
+        state = self._session.state
+        self._saved_steps, self._saved_at = state.env_steps, time.monotonic()
+        self._register(status="running", env_steps=state.env_steps, seconds=state.seconds,
+                       best_score=state.best_score, last_score=state.last_score, solved=state.solved)  # fmt: skip
+        shown = "" if score is None else f", score {score:g}"
+        self.log(f"checkpoint {bundle['env_steps']} ({reason}{shown})")
+
+    def _register(self, **stands: Any) -> None:
+        registry.update(self.run.root, self.run.id, **stands)

@@ -1,0 +1,177 @@
+"""From a config to a finished run: everything around the loop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gymnast.config.dump import dump_config
+from gymnast.config.load import ResolvedConfig, load_config
+from gymnast.config.schema import Config
+from gymnast.errors import GymnastError, RunFailed
+from gymnast.metrics.console import Console, QuietConsole, RunHeader
+from gymnast.metrics.recorder import Recorder
+from gymnast.policies.threads import limit_threads
+from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints, load_checkpoint, rewind
+from gymnast.runs.provenance import describe_process
+from gymnast.runs.store import Run, create_run
+from gymnast.training.describe import initial_policy_notice
+from gymnast.training.keeper import Keeper
+from gymnast.training.keys import Control
+from gymnast.training.loop import run_loop
+from gymnast.training.outcome import Outcome, Status
+from gymnast.training.runlog import RunLog
+from gymnast.training.session import Session, build_session
+from gymnast.training.signals import catch_signals
+
+Overrides = Mapping[str, Any] | Sequence[Any]
+
+
+def start_run(
+    resolved: ResolvedConfig,
+    root: Path,
+    start_from: tuple[dict[str, np.ndarray], Checkpoint] | None,
+    console: Console | None,
+    control: Control | None,
+) -> tuple[Run, Outcome]:
+    """Train as a new run. The folder is made only when everything else stands."""
+    config = resolved.config
+    with _heard() as notices:
+        session = build_session(config)
+    try:
+        info = describe_process() | {
+            "env": config.env.id,
+            "variant": resolved.variant,
+            "algo": config.algo.name,
+            "seed": config.seed,
+            "budget_env_steps": session.budget.total_steps,
+        }
+        if start_from is not None:
+            arrays, checkpoint = start_from
+            session.policy.load_arrays(arrays)
+            notices.append(f"starts from the policy of {checkpoint}")
+            info["init_from"] = str(checkpoint)
+        elif (notice := initial_policy_notice(session.policy, session.collector.rollout.obs[-1])) is not None:
+            notices.append(notice)
+        run = create_run(root, resolved.name, dump_config(config), info)
+        with run.lock():
+            return run, _train(run, resolved.name, session, notices, console, control, row={})
+    finally:
+        session.close()
+
+
+def continue_run(
+    run: Run, overrides: Overrides, fresh_optimizer: bool, console: Console | None, control: Control | None
+) -> Outcome:
+    """Go on from the last intact checkpoint, or from the beginning if a run was killed before its first."""
+    with run.lock(), _heard() as notices:
+        config = load_config(str(run.config_path), overrides).config
+        session = build_session(config)
+        try:
+            row = _restore(run, session, fresh_optimizer, notices)
+            steps = session.state.env_steps
+            if (spent := session.budget.spent(session.state)) is not None:
+                raise GymnastError(
+                    f"run {run.id} stands at step {steps:,} and {spent}; give it more, "
+                    f"for example --max-env-steps {2 * steps}"
+                )
+            Recorder(run.metrics_path).truncate_after(session.state.updates)
+            info = describe_process() | {"budget_env_steps": session.budget.total_steps}
+            run.note_resume(steps, info, dump_config(config))
+            name = str(run.info().get("name") or config.env.id)
+            return _train(run, name, session, notices, console, control, row)
+        finally:
+            session.close()
+
+
+def _restore(run: Run, session: Session, fresh_optimizer: bool, notices: list[str]) -> dict[str, Any]:
+    """Bring the session to the last checkpoint; the metrics row of that moment."""
+    if not list_checkpoints(run):
+        if "init_from" in run.info():
+            raise GymnastError(f"run {run.id} was stopped before its first checkpoint; start it anew")
+        notices.append("there is no checkpoint yet: starts from the beginning")
+        return {}
+    checkpoint = latest_intact(run, notices.append)
+    arrays, state, sidecar = load_checkpoint(checkpoint)
+    notices.append(f"goes on from step {checkpoint.env_steps:,}")
+    notices += session.restore(arrays, state, fresh_optimizer=fresh_optimizer)
+    rewind(run, checkpoint)
+    return sidecar.metrics
+
+
+def _train(
+    run: Run,
+    name: str,
+    session: Session,
+    notices: list[str],
+    console: Console | None,
+    control: Control | None,
+    row: dict[str, Any],
+) -> Outcome:
+    """The loop, with its log, signals and keys around it; whatever happens, the registry learns of it."""
+    console = console or QuietConsole()
+    with RunLog(run.log_path) as log, (control or Control()) as keys:
+        keeper = Keeper(run, session, log.write, row)
+        try:
+            keeper.started(notices)
+            console.started(_header(run, name, session, notices))
+            with catch_signals(console.note) as stop, limit_threads(session.policy.layout, session.batch_size):
+                outcome = run_loop(session, keeper, console, keys, stop)
+        except BaseException as error:
+            status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            reason = str(error) if isinstance(error, RunFailed) else f"{type(error).__name__}: {error}"
+            keeper.finish(_outcome(session, status, reason))
+            raise
+        finally:
+            keeper.close()
+        keeper.finish(outcome)
+        console.finished(outcome)
+    return outcome
+
+
+def _outcome(session: Session, status: Status, reason: str) -> Outcome:
+    state = session.state
+    return Outcome(status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved)
+
+
+def _header(run: Run, name: str, session: Session, notices: list[str]) -> RunHeader:
+    config: Config = session.config
+    return RunHeader(
+        run_id=run.id,
+        path=str(run.path),
+        name=name,
+        env_id=config.env.id,
+        algo=config.algo.name.upper(),
+        engine=session.policy.network.xp.__name__,
+        backend=session.envs.backend,
+        n_envs=session.envs.n_envs,
+        parameters=session.policy.layout.n_parameters,
+        budget=session.budget.describe(),
+        budget_env_steps=session.budget.total_steps,
+        solved_at=session.spec.solved_at,
+        notices=tuple(notices),
+    )
+
+
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    """What parts had to say through the `gymnast` logger while they were built, such as an old env id."""
+    messages: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            messages.append(record.getMessage())
+
+    logger, listener = logging.getLogger("gymnast"), Listener()
+    propagated, logger.propagate = logger.propagate, False
+    logger.addHandler(listener)
+    try:
+        yield messages
+    finally:
+        logger.removeHandler(listener)
+        logger.propagate = propagated

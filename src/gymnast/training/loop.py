@@ -1,0 +1,141 @@
+"""The training loop. Read this file first: all of training happens here, in this order."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from gymnast.envs.contract import EnvFailure
+from gymnast.errors import RunFailed
+from gymnast.metrics.console import Console
+from gymnast.training.describe import hyperparameter_metrics, rollout_metrics, target_metrics
+from gymnast.training.evaluator import Result
+from gymnast.training.keeper import Keeper
+from gymnast.training.keys import Command, Control
+from gymnast.training.outcome import Outcome, Status
+from gymnast.training.session import Session
+from gymnast.training.signals import StopRequest
+from gymnast.training.update import update
+
+
+def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, stop: StopRequest) -> Outcome:
+    """Train until the budget is spent, a stop rule fires, or someone asks to stop."""
+    state = s.state
+    began = time.perf_counter() - state.seconds
+    status: Status = "finished"
+    reason = s.budget.spent(state)
+    while reason is None:
+        update_began = time.perf_counter()
+        hp = s.algo.hyperparameters(state.env_steps, s.budget.schedule_steps)
+        rng_before = s.rng.bit_generator.state
+        try:
+            rollout, episodes = s.collector.collect(s.policy, s.rng, console.collecting)
+        except EnvFailure as failure:
+            s.rng.bit_generator.state = rng_before
+            raise keeper.failed(failure) from failure
+        collected = time.perf_counter()
+
+        row: dict[str, Any] = rollout_metrics(rollout, s.collector.part_sums)
+        if s.reward_scale is not None:
+            row["env/reward_scale"] = s.reward_scale.apply(rollout, hp.gamma)
+        batch = s.algo.targets(rollout, hp)
+        row |= target_metrics(batch.advantages, batch.values, batch.returns)
+        stats = update(s.policy, s.optimizer, s.algo, batch, hp, s.batch_size, s.rng)
+        if not math.isfinite(stats.metrics["train/loss/total"] + stats.metrics["opt/grad_norm"]):
+            raise RunFailed(
+                f"the loss is no number any more in update {state.updates + 1}, after step {state.env_steps:,}; "
+                "checkpoints before it are intact. A lower algo.lr, a lower algo.max_grad_norm or "
+                "policy.normalize_obs=running may help"
+            )
+        s.policy.encoder.observe(rollout.obs[:-1])  # statistics move between updates, never within one
+
+        steps_before = state.env_steps
+        state.env_steps += rollout.rewards.size
+        state.vec_steps += len(rollout.rewards)
+        state.updates += 1
+        state.epochs += stats.epochs
+        state.episodes += len(episodes)
+        state.kl_stops += stats.stopped_by_kl
+        state.recent.extend(episodes)
+        updated = time.perf_counter()
+
+        commands = control.poll()
+        result = s.evaluator.poll()
+        due = s.eval_schedule.due(state, steps_before) or Command.EVALUATE in commands
+        begin = due and not s.evaluator.busy
+        if begin:
+            result = s.evaluator.start(s.policy, state.env_steps, console.evaluating) or result
+        best = result is not None and _take_score(s, result)
+
+        state.seconds = time.perf_counter() - began
+        row |= state.counters(s.budget.progress(state)) | state.returns() | stats.metrics
+        row |= hyperparameter_metrics(hp) | {
+            "train/epochs_done": stats.epochs,
+            "train/kl_stops": state.kl_stops,
+            "time/fps": rollout.rewards.size / max(updated - update_began, 1e-9),
+            "time/collect_seconds": collected - update_began,
+            "time/update_seconds": updated - collected,
+        }
+        if result is not None:
+            row |= result.score.metrics() | {"eval/env_steps": result.env_steps, "eval/solved": state.solved}
+        if state.best_score is not None:
+            row["eval/best"] = state.best_score
+        keeper.record(row)
+        console.updated(row)
+
+        keeper.save_if_due(result, best, asked=Command.CHECKPOINT in commands)
+        if begin and s.evaluator.busy:
+            keeper.remember()  # the very weights that are being scored, should they turn out best
+        if Command.PAUSE in commands:
+            began += _pause(console, control, stop)
+        reason, status = _why_stop(s, result, stop, commands)
+
+    if status == "finished" and s.evaluator.busy:
+        result = s.evaluator.wait()
+        if result is not None and _take_score(s, result):
+            keeper.save_scored(result)
+    keeper.save_last(status)
+    return Outcome(status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved)
+
+
+def _take_score(s: Session, result: Result) -> bool:
+    """Note the score; whether it is the best so far."""
+    state, mean = s.state, result.score.mean
+    state.last_score = mean
+    if s.spec.solved_at is not None and mean >= s.spec.solved_at:
+        state.solved = True
+    best = state.best_score is None or mean >= state.best_score
+    if best:
+        state.best_score = mean
+    return best
+
+
+def _why_stop(
+    s: Session, result: Result | None, stop: StopRequest, commands: set[Command]
+) -> tuple[str | None, Status]:
+    """The reason to end here, if there is one, and what that makes of the run."""
+    if result is not None and s.stop_at is not None and result.score.mean >= s.stop_at:
+        reason = f"evaluation reached {result.score.mean:.4g}, {s.stop_at:g} was wanted"
+        return reason, "solved" if s.state.solved else "finished"
+    wanted, train_return = s.config.stop.train_return, s.state.train_return
+    if wanted is not None and train_return is not None and train_return >= wanted:
+        return f"the training return reached {train_return:.4g}, {wanted:g} was wanted", "finished"
+    if (spent := s.budget.spent(s.state)) is not None:
+        return spent, "finished"
+    if stop.requested is not None:
+        return f"stopped by {stop.requested}", "interrupted"
+    if Command.STOP in commands:
+        return "stopped by the q key", "interrupted"
+    return None, "finished"
+
+
+def _pause(console: Console, control: Control, stop: StopRequest) -> float:
+    """Wait until told to go on; the seconds that must not count as training."""
+    paused_at = time.perf_counter()
+    console.paused(True)
+    while stop.requested is None:
+        if control.wait(0.2) & {Command.PAUSE, Command.STOP}:
+            break
+    console.paused(False)
+    return time.perf_counter() - paused_at

@@ -1,0 +1,32 @@
+"""run.log: what was said while a run trained, with the time it was said."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TextIO
+
+from gymnast.runs.files import write_failed
+
+
+class RunLog:
+    """Appends lines; a resumed run goes on in the same file."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file: TextIO = path.open("a", encoding="utf-8", buffering=1)
+        except OSError as error:
+            raise write_failed(path, error) from error
+
+    def write(self, text: str) -> None:
+        stamp = datetime.now(UTC).isoformat(timespec="seconds")
+        self._file.write("".join(f"{stamp} {line}\n" for line in text.splitlines()))
+
+    def __enter__(self) -> RunLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()

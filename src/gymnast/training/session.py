@@ -1,0 +1,115 @@
+"""A run's parts, built from its config: what the loop works with, and how it is saved and restored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gymnast.algorithms.ppo import PPO
+from gymnast.config.schema import Config
+from gymnast.config.values import resolve_batch_size
+from gymnast.envs.build import build_envs
+from gymnast.envs.contract import Envs
+from gymnast.envs.spec import EnvSpec, read_spec
+from gymnast.policies.build import build_policy
+from gymnast.policies.policy import Optimizer, Policy
+from gymnast.rollout.collector import Collector
+from gymnast.rollout.reward_scale import RewardScale
+from gymnast.training.budget import Budget, build_budget
+from gymnast.training.evaluator import EvalSchedule, Evaluator, InlineEvaluator
+from gymnast.training.state import TrainState
+
+
+@dataclass(slots=True)
+class Session:
+    """Everything that training changes, and nothing about folders or terminals."""
+
+    config: Config
+    spec: EnvSpec
+    envs: Envs
+    policy: Policy
+    optimizer: Optimizer
+    algo: PPO
+    collector: Collector
+    reward_scale: RewardScale | None
+    evaluator: Evaluator
+    eval_schedule: EvalSchedule
+    budget: Budget
+    batch_size: int
+    rng: np.random.Generator
+    state: TrainState
+
+    @property
+    def stop_at(self) -> float | None:
+        """The evaluation score that ends training."""
+        wanted = self.config.stop.eval_return
+        return self.spec.solved_at if wanted == "solved" else wanted
+
+    def close(self) -> None:
+        self.evaluator.close()
+        self.envs.close()
+
+    def training_state(self, *, with_envs: bool = True) -> dict[str, Any]:
+        """What a checkpoint holds beside the policy. After an env has failed, its state is of no use."""
+        return {
+            "counters": self.state.to_json(),
+            "rng": self.rng.bit_generator.state,
+            "optimizer": self.optimizer.state(),
+            "collector": self.collector.state() if with_envs else None,
+            "reward_scale": self.reward_scale.state() if self.reward_scale else None,
+        }
+
+    def restore(self, policy: dict[str, np.ndarray], state: dict[str, Any], *, fresh_optimizer: bool) -> list[str]:
+        """Go on from a checkpoint; what could not be carried over, in words."""
+        notices = []
+        self.policy.load_arrays(policy)
+        self.state = TrainState.from_json(state["counters"])
+        self.rng.bit_generator.state = state["rng"]
+        if fresh_optimizer:
+            notices.append("the optimiser starts afresh")
+        else:
+            self.optimizer.load_state(state["optimizer"])
+        if self.reward_scale is not None and state["reward_scale"] is not None:
+            self.reward_scale.load_state(state["reward_scale"])
+        carried = state["collector"]
+        if carried is None or len(carried["totals"]) != self.envs.n_envs:
+            notices.append("episodes start afresh")
+        elif not self.collector.load_state(carried):
+            notices.append(f"the state of {self.config.env.id} cannot be carried over: its episodes start afresh")
+        return notices
+
+
+def build_session(config: Config) -> Session:
+    """Build every part; anything wrong with the config is found here, before a run folder exists."""
+    spec = read_spec(config.env)
+    envs = build_envs(config.env, seed=config.seed)
+    policy = build_policy(config.policy, config.engine, envs.observation_space, envs.action_space, config.seed)
+    algo = PPO(config.algo)
+    n_envs = envs.n_envs
+    rollout_size = n_envs * config.algo.n_steps
+    return Session(
+        config=config,
+        spec=spec,
+        envs=envs,
+        policy=policy,
+        optimizer=policy.network.build_optimizer(config.algo.adam_betas, config.algo.adam_eps),
+        algo=algo,
+        collector=Collector(envs, policy, config.algo.n_steps),
+        reward_scale=RewardScale(n_envs, config.algo.clip_reward) if config.algo.normalize_reward else None,
+        evaluator=_build_evaluator(config),
+        eval_schedule=EvalSchedule(config, spec.solved_at),
+        budget=build_budget(config.budget, n_envs),
+        batch_size=resolve_batch_size(config.algo.batch_size, rollout_size),
+        rng=np.random.default_rng([config.seed, 0x7A11]),
+        state=TrainState(),
+    )
+
+
+def _build_evaluator(config: Config) -> Evaluator:
+    if config.eval.background:
+        from gymnast.training.background import BackgroundEvaluator
+
+        return BackgroundEvaluator(config)
+    return InlineEvaluator(config)

@@ -1,0 +1,73 @@
+"""Where a run stands: its counters, scores and the episodes of late."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gymnast.rollout.collector import Episode
+
+WINDOW = 100  # episodes that training returns are averaged over
+
+
+@dataclass(slots=True)
+class TrainState:
+    """Everything that counts up, and what resuming needs beside weights, optimiser and envs."""
+
+    env_steps: int = 0
+    vec_steps: int = 0
+    updates: int = 0
+    epochs: int = 0
+    episodes: int = 0
+    seconds: float = 0.0
+    kl_stops: int = 0
+    best_score: float | None = None
+    last_score: float | None = None
+    solved: bool = False
+    recent: deque[Episode] = field(default_factory=lambda: deque(maxlen=WINDOW))
+
+    def counters(self, progress: float) -> dict[str, float]:
+        """The counters of a metrics row."""
+        return {
+            "time/env_steps": self.env_steps,
+            "time/vec_steps": self.vec_steps,
+            "time/updates": self.updates,
+            "time/epochs": self.epochs,
+            "time/episodes": self.episodes,
+            "time/seconds": self.seconds,
+            "time/progress": progress,
+        }
+
+    def returns(self) -> dict[str, float]:
+        """Training returns over the window; nothing before the first episode has ended."""
+        if not self.recent:
+            return {}
+        totals = [episode.total for episode in self.recent]
+        metrics = {
+            "train/return/mean": float(np.mean(totals)),
+            "train/return/std": float(np.std(totals)),
+            "train/return/min": min(totals),
+            "train/return/max": max(totals),
+            "train/length/mean": float(np.mean([episode.length for episode in self.recent])),
+        }
+        metrics["train/return_plain/mean"] = float(np.mean([episode.plain for episode in self.recent]))
+        return metrics
+
+    @property
+    def train_return(self) -> float | None:
+        """Mean of the env's own rewards over a full window, which stop rules look at."""
+        if len(self.recent) < WINDOW:
+            return None
+        return float(np.mean([episode.plain for episode in self.recent]))
+
+    def to_json(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in self.__slots__ if name != "recent"}
+        return values | {"recent": [[e.total, e.plain, e.length] for e in self.recent]}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> TrainState:
+        episodes = (Episode(total, plain, length) for total, plain, length in values["recent"])
+        return cls(**{**values, "recent": deque(episodes, maxlen=WINDOW)})
