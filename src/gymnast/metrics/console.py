@@ -11,9 +11,12 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO
 
 from gymnast.metrics.catalogue import spec
+
+if TYPE_CHECKING:
+    from gymnast.training.outcome import Outcome
 
 Row = Mapping[str, float | int | bool | None]
 Style = Literal["info", "good", "warning", "error"]
@@ -38,25 +41,6 @@ class RunHeader:
     budget_env_steps: int | None = None
     solved_at: float | None = None
     notices: tuple[str, ...] = ()
-
-
-class Outcome(Protocol):
-    """How a run ended, as far as a console shows it."""
-
-    @property
-    def status(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def env_steps(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def best_score(self) -> float | None: ...
-    @property
-    def last_score(self) -> float | None: ...
-    @property
-    def solved(self) -> bool: ...
 
 
 class Console(Protocol):
@@ -229,15 +213,12 @@ def describe(header: RunHeader) -> str:
 
 def summarise(outcome: Outcome) -> str:
     """How the run ended, in one line."""
-    words = {
+    text = {
         "solved": "solved",
-        "finished": "finished",
-        "interrupted": "stopped and saved",
-        "failed": "failed",
-    }
-    text = words[outcome.status]
-    if outcome.reason and outcome.status != "solved":
-        text += f" ({outcome.reason})"
+        "finished": f"finished ({outcome.reason})",
+        "interrupted": f"{outcome.reason} and saved",
+        "failed": f"failed ({outcome.reason})",
+    }[outcome.status]
     text += f" after {outcome.env_steps:,} env steps in {duration(outcome.seconds)}"
     if outcome.best_score is not None:
         text += f", best score {number('eval/return/mean', outcome.best_score)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rich.console import Console as Terminal
 from rich.live import Live
@@ -17,7 +18,6 @@ from rich.text import Text
 from gymnast.metrics.catalogue import spec
 from gymnast.metrics.console import (
     NO_ALERTS,
-    Outcome,
     Row,
     RunHeader,
     Style,
@@ -28,6 +28,9 @@ from gymnast.metrics.console import (
     summarise,
 )
 from gymnast.metrics.sparkline import History, sparkline
+
+if TYPE_CHECKING:
+    from gymnast.training.outcome import Outcome
 
 DRAW_SECONDS = 0.2
 CHANGE_SECONDS = (
@@ -69,7 +72,8 @@ class _Figure:
         if self._key.startswith("eval/"):
             if value != self.value:
                 self.changed_at = time.monotonic()
-            self._previous = self.value
+            if value != self.value or self._key != "eval/best":  # the best stands in every row
+                self._previous = self.value
         self.value = value
 
     def change(self, now: float) -> float:
@@ -240,21 +244,20 @@ class LiveConsole:
     def _activity(self, now: float, width: int) -> Text:
         if self._paused:
             return Text("  paused: press p to go on", style="bold yellow")
+        line = Text("  ")
         if self._work is not None:
             what, done, total, unit, since = self._work
             if now - since >= LONG_WORK_SECONDS:
-                share = done / total if total else 0.0
-                return (
-                    Text(f"  {what} ", style="dim")
-                    .append_text(_bar(share, min(24, width // 3)))
-                    .append(f" {done:,}/{total:,} {unit}", style="dim")
-                )
+                line.append(f"{what} ", style="dim")
+                line.append_text(_bar(done / total if total else 0.0, min(24, width // 3)))
+                line.append(f" {done:,}/{total:,} {unit}  ", style="dim")
         if self._message is not None:
             text, style, until = self._message
             if now < until:
-                return Text(f"  {text}", style=_COLOURS[style])
-            self._message = None
-        return Text()
+                line.append(text, style=_COLOURS[style])
+            else:
+                self._message = None
+        return line
 
     def _figure(self, key: str, label: str, now: float, width: int) -> Text:
         figure, alert = self._figures[key], self._alerts.get(key)

@@ -1,0 +1,139 @@
+"""The `gymnast` command: finds the subcommand, and turns errors into one line and an exit code.
+
+A new command is one file and one line in COMMANDS. Nothing of it is imported before it is asked for, so
+`gymnast --help` costs little more than starting Python.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from gymnast import __version__
+from gymnast.errors import GymnastError, did_you_mean
+
+# name → where its function or typer app lives, and what it does
+COMMANDS: dict[str, tuple[str, str]] = {
+    "train": ("gymnast.cli.train:app", "Train an agent, or go on with a run."),
+    "eval": ("gymnast.cli.eval:evaluate", "Score a run's checkpoint over many episodes."),
+    "runs": ("gymnast.cli.runs:app", "List, show, compare and remove runs."),
+    "envs": ("gymnast.cli.envs:envs", "Find environments and their presets."),
+    "config": ("gymnast.cli.config:app", "Show, validate and format settings."),
+    "wrappers": ("gymnast.cli.wrappers:wrappers", "List the wrappers that a config can name."),
+    "metrics": ("gymnast.cli.metrics:metrics", "Explain what is recorded."),
+}
+
+EPILOG = """\b
+Examples:
+  gymnast train CartPole-v1:ppo                  solve CartPole in seconds
+  gymnast train LunarLander-v3:ppo algo.lr=5e-4  a preset, with one setting changed
+  gymnast train --resume @last                   go on where the last run stopped
+  gymnast eval @last/@best --episodes 100        score its best checkpoint
+  gymnast envs lunar                             what there is to train
+"""
+
+
+class LazyGroup(TyperGroup):
+    """Knows its commands by name and help line, and imports one only when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise GymnastError(f"no command {args[0]!r}{did_you_mean(args[0], COMMANDS)}\nsee gymnast --help")
+        return super().resolve_command(ctx, args)
+
+
+def load_command(name: str) -> Any:
+    """The command behind a name: its module holds a typer app, or a plain function."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    found = getattr(import_module(module), attribute)
+    if not isinstance(found, typer.Typer):
+        single = typer.Typer(add_completion=False)
+        single.command(name)(found)
+        found = single
+    found.rich_markup_mode = None  # help in plain text: the same everywhere, and without importing rich
+    found._add_completion = False  # offered once, by the root
+    command = get_command(found)
+    command.name = name
+    return command
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gymnast {__version__}")
+        raise typer.Exit
+
+
+root = typer.Typer(
+    cls=LazyGroup,
+    help="Train, resume, evaluate and compare reinforcement-learning agents from a short YAML.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@root.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Typer makes a group, with these options, of an app that has a callback."""
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and leave with its code: 2 for bad input, 130 for Ctrl-C, else what it says itself."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # absent when a caller put something of its own in place
+            stream.reconfigure(errors="replace")  # an ASCII locale shows '?', instead of a traceback
+    try:
+        # The command itself, not the typer app: that would install its own traceback printer.
+        get_command(root)(args=args, prog_name="gymnast")
+    except GymnastError as error:
+        if os.environ.get("GYMNAST_DEBUG"):
+            raise
+        show_error(error)
+        _leave(error.exit_code)
+    except KeyboardInterrupt:
+        _leave(130)
+    except SystemExit as end:
+        _leave(end.code)
+    _leave(0)
+
+
+def show_error(error: GymnastError) -> None:
+    """`error: what was wrong`, red on a terminal; further lines of the message are hints and stay plain."""
+    first, *hints = str(error).splitlines() or ["unknown error"]
+    typer.secho(f"error: {first}", fg="red", err=True)
+    for hint in hints:
+        typer.secho(hint, err=True)
+
+
+def _leave(code: int | str | None) -> NoReturn:
+    """Flush before Python does, where a reader that has gone away can still be told from a real error."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        # Python flushes once more at exit and would complain; let it write to nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)

@@ -1,0 +1,81 @@
+"""gymnast eval: score a checkpoint over many episodes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from gymnast.api import Evaluation
+
+
+def evaluate(
+    reference: Annotated[
+        str,
+        typer.Argument(metavar="RUN[/CKPT]", help="A run, by id, prefix or @last; its @best unless named."),
+    ] = "@last/@best",
+    episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 100,
+    stochastic: Annotated[
+        bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the likeliest.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the episodes; else those that training evaluated on.")
+    ] = None,
+    n_envs: Annotated[int | None, typer.Option(min=1, help="How many envs at a time.")] = None,
+    runs_dir: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Score a run's checkpoint over many episodes.
+
+    \b
+    Examples:
+      gymnast eval                           the best checkpoint of the last run
+      gymnast eval @last/@last --episodes 20
+      gymnast eval 2026 --stochastic --json  a run by the start of its id
+    """
+    from gymnast import api
+
+    result = api.evaluate(
+        reference, episodes=episodes, stochastic=stochastic, seed=seed, n_envs=n_envs, runs_dir=runs_dir
+    )
+    print(json.dumps(_as_dict(result)) if as_json else _block(result))
+
+
+def _as_dict(result: Evaluation) -> dict[str, Any]:
+    return {
+        "run": result.run,
+        "checkpoint": result.checkpoint,
+        "env_steps": result.env_steps,
+        "episodes": result.episodes,
+        "mean_return": result.mean_return,
+        "std_return": result.std_return,
+        "min_return": result.min_return,
+        "max_return": result.max_return,
+        "mean_length": result.mean_length,
+        "solved": result.solved,
+        "stochastic": result.stochastic,
+        "seed": result.seed,
+        "returns": list(result.returns),
+    }
+
+
+def _block(result: Evaluation) -> str:
+    from gymnast.metrics.console import number
+
+    def score(value: float) -> str:
+        return number("eval/return/mean", value)
+
+    how = "actions sampled" if result.stochastic else "greedy"
+    verdict = "   solved" if result.solved else ""
+    return (
+        f"{result.run}/{result.checkpoint} at {result.env_steps:,} env steps\n"
+        f"return   {score(result.mean_return)} ± {score(result.std_return)}{verdict}\n"
+        f"range    {score(result.min_return)} … {score(result.max_return)}\n"
+        f"length   {number('eval/length/mean', result.mean_length)} steps\n"
+        f"episodes {result.episodes:,}, {how}"
+    )

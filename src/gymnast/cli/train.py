@@ -1,0 +1,232 @@
+"""gymnast train: start a run or go on with one, and say how it ended."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from gymnast.errors import GymnastError
+
+if TYPE_CHECKING:
+    from gymnast.api import Run
+
+LAST = "@last"
+EXIT_FAILED, EXIT_INTERRUPTED = 1, 3
+_OVERRIDE = re.compile(r"[A-Za-z_][\w.\-/]*=.*", re.DOTALL)
+
+FIRST_STEPS = """nothing to train: name a preset, a config file or an environment
+try    gymnast train CartPole-v1:ppo
+or     gymnast envs        to see what there is"""
+
+
+class TrainCommand(TyperCommand):
+    """`--resume` may stand alone and then means the last run."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        filled: list[str] = []
+        for position, word in enumerate(args):
+            filled.append(word)
+            following = args[position + 1] if position + 1 < len(args) else "-"
+            if word == "--":
+                filled += args[position + 1 :]
+                break
+            if word == "--resume" and (following.startswith("-") or _OVERRIDE.fullmatch(following)):
+                filled.append(LAST)
+        return super().parse_args(ctx, filled)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["[OPTIONS]", "[REFERENCE]", "[KEY=VALUE]..."]
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command("train", cls=TrainCommand)
+def train(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            hidden=True
+        ),  # one list for two things; the text below and the usage line tell them apart
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="[RUN]", help="Go on with this run, exactly; the last one if none is named."),
+    ] = None,
+    fresh_optimizer: Annotated[
+        bool, typer.Option("--fresh-optimizer", help="With --resume: keep the weights, forget the optimiser.")
+    ] = False,
+    init_from: Annotated[
+        str | None,
+        typer.Option(metavar="RUN[/CKPT]", help="Start with the weights of another run, e.g. @last/@best."),
+    ] = None,
+    max_env_steps: Annotated[
+        str | None,
+        typer.Option(metavar="COUNT", help="Total env steps, e.g. 300k or 2M; on a resume the new total."),
+    ] = None,
+    wall_time: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Seconds of training, or 10m, 2h; resumed parts add up."),
+    ] = None,
+    runs_dir: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line, at the end.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, at the end.")] = False,
+) -> None:
+    """Train an agent, or go on with a run.
+
+    REFERENCE is what to train: a preset (CartPole-v1:ppo), a file (my.yaml:variant) or any env id.
+    KEY=VALUE changes a setting; `gymnast config show REFERENCE` lists them.
+
+    \b
+    Examples:
+      gymnast train CartPole-v1:ppo
+      gymnast train LunarLander-v3:ppo algo.lr=5e-4 seed=3
+      gymnast train MountainCarContinuous-v0:ppo --max-env-steps 300k --wall-time 10m
+      gymnast train my.yaml:variant            a config of your own
+      gymnast train Acrobot-v1                 offers the variants there are
+      gymnast train --resume                   the last run, bit for bit
+      gymnast train --resume @last algo.lr=1e-4 --fresh-optimizer
+      gymnast train CartPole-v1:ppo --init-from @last/@best
+
+    \b
+    Keys while it trains: c checkpoint, e evaluate, p pause, q stop and save.
+    Exit code: 0 solved or budget spent, 1 failed, 2 bad input, 3 interrupted and saved.
+    """
+    reference, overrides = split_words(words or [])
+    _check(reference, resume, fresh_optimizer, init_from, quiet, as_json)
+    steps = _parse("--max-env-steps", max_env_steps, _count)
+    seconds = _parse("--wall-time", wall_time, _seconds)
+
+    from gymnast import api
+    from gymnast.metrics.console import build_console
+    from gymnast.training.keys import Control, keys_help
+
+    console = build_console(quiet=quiet, json=as_json, keys=keys_help())
+    control = Control(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
+    shared: dict[str, Any] = {"overrides": overrides, "max_env_steps": steps, "wall_time": seconds}
+    shared |= {"runs_dir": runs_dir, "console": console, "control": control}
+    try:
+        with control:
+            if reference is not None:
+                run = api.train(reference, init_from=init_from, **shared)
+            else:
+                run = api.resume(resume or LAST, fresh_optimizer=fresh_optimizer, **shared)
+    finally:
+        console.close()
+
+    if as_json:
+        print(json.dumps(_as_dict(run)))
+    elif quiet:
+        print(_one_line(run))
+    else:
+        print("\n".join(next_steps(run, runs_dir)))
+    raise typer.Exit({"failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}.get(run.outcome.status, 0))
+
+
+def split_words(words: list[str]) -> tuple[str | None, list[str]]:
+    """Words with `=` are settings, the other one is the reference."""
+    overrides = [word for word in words if _OVERRIDE.fullmatch(word)]
+    others = [word for word in words if not _OVERRIDE.fullmatch(word)]
+    if len(others) > 1:
+        raise GymnastError(
+            f"one thing at a time: {others[0]!r} is what to train, and {others[1]!r} is not a setting "
+            f"(settings are written KEY=VALUE, without blanks)"
+        )
+    return (others[0] if others else None), overrides
+
+
+def _check(
+    reference: str | None,
+    resume: str | None,
+    fresh_optimizer: bool,
+    init_from: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    if reference is None and resume is None:
+        raise GymnastError(FIRST_STEPS)
+    if reference is not None and resume is not None:
+        raise GymnastError(
+            f"--resume {resume} goes on with that run's own config: leave out {reference!r}, "
+            f"or train it anew with --init-from {resume}"
+        )
+    if fresh_optimizer and resume is None:
+        raise GymnastError("--fresh-optimizer is for --resume: a new run has a fresh optimiser anyway")
+    if init_from is not None and resume is not None:
+        raise GymnastError("--init-from starts a new run and --resume goes on with one: give one of them")
+    if quiet and as_json:
+        raise GymnastError("--quiet and --json both say what to print: give one of them")
+
+
+def _parse(option: str, text: str | None, parse: Callable[[str], Any]) -> Any:
+    if text is None:
+        return None
+    try:
+        value = parse(text)
+    except ValueError as error:
+        raise GymnastError(f"{option}: {error}") from None
+    if value <= 0:
+        raise GymnastError(f"{option}: {text!r} leaves nothing to train; give more than 0")
+    return value
+
+
+def _count(text: str) -> Any:
+    from gymnast.config.values import parse_count
+
+    return parse_count(text)
+
+
+def _seconds(text: str) -> Any:
+    from gymnast.config.values import parse_duration
+
+    return parse_duration(text)
+
+
+def next_steps(run: Run, runs_dir: str | None) -> list[str]:
+    """What to type now, with the run's own name in it."""
+    where = f" --runs-dir {shlex.quote(runs_dir)}" if runs_dir else ""
+    best = f"gymnast eval {run.id}/@best{where}"
+    show = f"gymnast runs show {run.id}{where}"
+    resume = f"gymnast train --resume {run.id}{where}"
+    status = run.outcome.status
+    if status == "interrupted":
+        return ["", f"go on      {resume}", f"score it   {best}"]
+    if status == "failed":
+        return ["", f"look       {show}", f"go on      {resume}"]
+    longer = f"{resume} --max-env-steps {2 * max(1, run.outcome.env_steps)}"
+    return ["", f"score it   {best}", f"look       {show}", f"go on      {longer}"]
+
+
+def _one_line(run: Run) -> str:
+    from gymnast.metrics.console import summarise
+
+    line = f"{run.id}: {summarise(run.outcome)}"
+    return (
+        f"{line}; go on with: gymnast train --resume {run.id}"
+        if run.outcome.status == "interrupted"
+        else line
+    )
+
+
+def _as_dict(run: Run) -> dict[str, Any]:
+    outcome = run.outcome
+    return {
+        "id": run.id,
+        "path": str(run.path),
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "env_steps": outcome.env_steps,
+        "seconds": outcome.seconds,
+        "best_score": outcome.best_score,
+        "last_score": outcome.last_score,
+        "solved": outcome.solved,
+    }

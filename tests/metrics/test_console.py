@@ -1,0 +1,293 @@
+"""The consoles are driven by the calls a loop makes; the live one through a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gymnast.metrics.console import (
+    PlainConsole,
+    QuietConsole,
+    RunHeader,
+    build_console,
+    clock,
+    number,
+    seconds_left,
+    short,
+    summarise,
+)
+from gymnast.metrics.sparkline import BARS, History, sparkline
+from gymnast.training.outcome import Outcome, Status
+
+HEADER = RunHeader(
+    run_id="run-1",
+    path="runs/run-1",
+    name="CartPole-v1:ppo",
+    env_id="CartPole-v1",
+    algo="ppo",
+    engine="numpy",
+    backend="native",
+    n_envs=8,
+    parameters=9155,
+    budget="500k env steps",
+    budget_env_steps=500_000,
+    solved_at=475.0,
+    notices=("Taxi-v3 is called Taxi-v4 now",),
+)
+
+
+def ending(status: Status = "solved", reason: str = "", best_score: float | None = 500.0) -> Outcome:
+    return Outcome(status, reason, 52_224, 1.25, best_score, best_score, status == "solved")
+
+
+def row(steps: int, **more: float) -> dict[str, float | int | bool | None]:
+    return {
+        "time/env_steps": steps,
+        "time/progress": steps / 500_000,
+        "time/seconds": steps / 50_000,
+        "time/fps": 50_000.0,
+        "train/return/mean": 21.5,
+        "train/kl": 0.01,
+        "train/entropy": 0.6,
+        **{key.replace("__", "/"): value for key, value in more.items()},
+    }
+
+
+def test_plain_lines_come_at_evaluations_and_after_some_seconds_without_colours() -> None:
+    out = io.StringIO()
+    console = PlainConsole(out, seconds=1000.0)
+    console.started(HEADER)
+    for update in range(1000):
+        console.updated(row(update * 256))
+    before = out.getvalue().splitlines()
+    assert len(before) == 3, "nothing but the header and the notice: the time for a line has not come"
+    console.updated(row(256_000, eval__return__mean=480.0, eval__best=480.0))
+    line = out.getvalue().splitlines()[3]
+    assert "51%" in line
+    assert "eval 480.00" in line
+    assert "0:05 left" in line
+    console.finished(ending())
+    assert out.getvalue().splitlines()[-1] == "solved after 52,224 env steps in 1.2 s, best score 500.00"
+    assert "\x1b" not in out.getvalue()
+    assert "\r" not in out.getvalue()
+
+
+def test_plain_lines_come_by_time() -> None:
+    out = io.StringIO()
+    console = PlainConsole(out, seconds=0.0)
+    console.started(HEADER)
+    console.collecting(10, 100)
+    console.evaluating(3, 20)
+    console.updated(row(1000))
+    assert out.getvalue().splitlines()[3:5] == ["collecting 10/100 steps", "evaluating 3/20 episodes"]
+    assert "1k steps" in out.getvalue().splitlines()[5]
+
+
+def test_an_alert_is_told_once_while_it_lasts_and_again_when_it_returns() -> None:
+    out = io.StringIO()
+    console = PlainConsole(out, seconds=1000.0)
+    console.started(HEADER)
+    alert = {"train/kl": "far above its target"}
+    for alerts in (alert, alert, {}, alert):
+        console.updated(row(1000), alerts)
+    assert out.getvalue().splitlines()[3:] == ["alert: train/kl: far above its target"] * 2
+
+
+def test_a_note_in_the_middle_of_a_write_waits_for_its_end() -> None:
+    """A signal handler may call note() while the console is writing."""
+
+    class Interrupted(io.StringIO):
+        inside = False
+
+        def write(self, text: str) -> int:
+            if not self.inside and "one" in text:
+                self.inside = True
+                console.note("two")
+            return super().write(text)
+
+    out = Interrupted()
+    console = PlainConsole(out)
+    console.note("one")
+    assert out.getvalue() == "one\ntwo\n"
+
+
+def test_quiet_says_nothing_on_stdout_and_warnings_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    console = QuietConsole()
+    console.started(HEADER)
+    console.updated(row(1000, eval__return__mean=1.0))
+    console.note("checkpoint saved")
+    console.note("damaged checkpoint", "warning")
+    console.finished(ending())
+    assert capsys.readouterr() == ("", "warning: damaged checkpoint\n")
+
+
+def test_the_console_fits_where_it_writes() -> None:
+    assert isinstance(build_console(quiet=True), QuietConsole)
+    assert isinstance(build_console(json=True), QuietConsole)
+    assert isinstance(build_console(), PlainConsole), "pytest captures stdout: not a terminal"
+
+
+def test_plain_output_does_not_import_rich() -> None:
+    code = (
+        "import sys; from gymnast.metrics.console import build_console; c = build_console(); "
+        "c.updated({'eval/return/mean': 1.0}); print(sorted(m for m in sys.modules if m == 'rich'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+SESSION = """
+import sys, time
+sys.path.insert(0, {folder!r})
+from gymnast.metrics.console import build_console
+from test_console import HEADER, ending, row
+console = build_console(keys="c checkpoint · q stop")
+console.started(HEADER)
+for update in range(60):
+    alerts = {{"train/kl": "far above its target"}} if update > 30 else {{}}
+    score = 480.0 + update
+    more = {{"eval__return__mean": score, "eval__best": score}} if update % 20 == 19 else {{}}
+    console.updated(row(update * 8000, **more), alerts)
+    time.sleep(0.01)
+for done in range(60):
+    console.evaluating(done, 60)
+    time.sleep(0.01)
+console.note("checkpoint saved")
+console.note("the disk is nearly full", "warning")
+console.paused(True)
+console.paused(False)
+console.suspend()
+console.resume()
+console.updated(row(490_000))
+console.finished(ending())
+console.close()
+print("the end")
+"""
+
+
+def on_a_terminal(script: str, columns: int, rows: int) -> str:
+    """Everything the script wrote to a terminal of that size."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
+        environment |= {"TERM": "xterm-256color", "PYTHONUTF8": "1"}
+        os.execve(sys.executable, [sys.executable, "-c", script], environment)
+    written = b""
+    try:
+        while chunk := os.read(fd, 65536):
+            written += chunk
+    except OSError:  # Linux says so when the other end is closed
+        pass
+    os.close(fd)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, written.decode()
+    return written.decode()
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (140, 50), (50, 15)])
+def test_the_live_view_shows_the_run_and_leaves_a_clean_terminal(columns: int, rows: int) -> None:
+    written = on_a_terminal(SESSION.format(folder=str(Path(__file__).parent)), columns, rows)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
+    lines = re.split(r"[\r\n]+", plain)
+    assert max(len(line) for line in lines) <= columns
+    assert "CartPole-v1:ppo" in plain
+    assert "train return" in plain
+    assert re.search(r"eval return +499\.00", plain)
+    assert "paused: press p to go on" in plain
+    assert "warning: the disk is nearly full" in plain
+    assert "Taxi-v3 is called Taxi-v4 now" in plain
+    if rows >= 24:
+        assert "evaluating" in plain
+        assert "checkpoint saved" in plain
+        assert "⚠ far above its target" in plain
+        assert "solved at 475.00" in plain
+        assert "c checkpoint · q stop" in plain
+        assert any(bar in plain for bar in BARS)
+    assert "solved after 52,224 env steps" in " ".join(lines[-4:])
+    assert lines[-2] == "the end"
+    assert written.rfind("\x1b[?25h") > written.rfind("\x1b[?25l"), "the cursor is visible again"
+
+
+def test_the_live_view_draws_seldom_and_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.console import Console as Terminal
+
+    from gymnast.metrics.live import LiveConsole
+
+    out = io.StringIO()
+    console = LiveConsole(Terminal(file=out, force_terminal=True, width=80, height=40))
+    console.started(HEADER)
+    console.updated(row(0))
+    drawn = len(out.getvalue())
+    monkeypatch.setattr("gymnast.metrics.live.time.monotonic", lambda: 0.0)
+    for update in range(10_000):
+        console.updated(row(update))
+        console.collecting(update % 64, 64)
+    assert len(out.getvalue()) == drawn, "not one more frame while the clock stands still"
+    assert max(len(figure.history.points) for figure in console._figures.values()) <= 48
+    console.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "text"),
+    [
+        ("finished", "budget spent", "finished (budget spent) after"),
+        ("interrupted", "stopped by SIGINT", "stopped by SIGINT and saved after"),
+        ("failed", "reward is NaN", "failed (reward is NaN) after"),
+    ],
+)
+def test_each_ending_is_said(status: Status, reason: str, text: str) -> None:
+    assert summarise(ending(status, reason)).startswith(text)
+    assert "best score" not in summarise(ending(status, reason, best_score=None))
+
+
+def test_numbers_are_short_and_have_the_catalogues_precision() -> None:
+    assert [short(v) for v in (0, 999, 999.6, 1234, 999_999, 5e6, 2e9)] == [
+        "0", "999", "1k", "1.23k", "1M", "5M", "2B",
+    ]  # fmt: skip
+    assert [clock(v) for v in (0, 59.6, 61, 3700)] == ["0:00", "1:00", "1:01", "1:01:40"]
+    assert number("train/kl", 0.0123456) == "0.01235"
+    assert number("time/env_steps", 1_234_567) == "1,234,567"
+    assert number("train/loss/value", 1.5e12) == "1.5e+12"
+    assert seconds_left({"time/progress": 0.25, "time/seconds": 10.0}) == 30.0
+    assert seconds_left({"time/progress": 0.0, "time/seconds": 10.0}) is None
+
+
+def test_a_sparkline_rises_with_its_values() -> None:
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], 8) == BARS
+    assert sparkline([5.0, 5.0, 5.0], 8) == BARS[0] * 3
+    assert sparkline([1.0], 8) == ""
+    assert sparkline([1.0, float("nan"), 2.0], 8) == BARS[0] + BARS[-1]
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32)), st.integers(0, 40))
+def test_any_values_fit_into_the_width(values: list[float], width: int) -> None:
+    line = sparkline(values, width)
+    assert len(line) <= width
+    assert set(line) <= set(BARS)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=500))
+def test_a_history_is_bounded_and_keeps_the_mean(values: list[float]) -> None:
+    history = History(capacity=8)
+    for value in values:
+        history.add(value)
+    assert len(history.points) < 8
+    stride = history._stride
+    covered = len(history.points) * stride
+    assert len(values) - covered < stride, "only the unfinished last point is missing"
+    if history.points:
+        mean = sum(values[:covered]) / covered
+        assert sum(history.points) / len(history.points) == pytest.approx(mean, rel=1e-9, abs=1e-6)
