@@ -31,7 +31,7 @@ _SECRET_WORDS = {
 }
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 # Text that YAML reads back as the same text without quotes: no indicator, nothing like a number.
-_PLAIN = re.compile(r"[A-Za-z][\w /+-]*(?<! )", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z][\w ./+-]*(?<! )", re.ASCII)
 _OTHER_MEANING = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 

@@ -10,7 +10,7 @@ from gymnast.config.schedules import Schedule
 from gymnast.config.schema import Config
 from gymnast.config.values import Section
 
-Path = tuple[str | int, ...]
+Keys = tuple[str | int, ...]
 
 
 def dotted(path: Sequence[str | int]) -> str:
@@ -28,7 +28,7 @@ def sections_in(annotation: Any) -> list[type[Section]]:
     return [section for part in get_args(annotation) for section in sections_in(part)]
 
 
-def section_at(path: Path, data: Any) -> type[Section] | None:
+def section_at(path: Keys, data: Any) -> type[Section] | None:
     """The model of the map at `path`; `data` decides between the members of a union by `name`."""
     model: type[Section] = Config
     for part in path:
@@ -57,11 +57,11 @@ def _choose(candidates: list[type[Section]], data: Any) -> type[Section]:
     return candidates[0]
 
 
-def is_schedule(path: Path, data: Any) -> bool:
+def is_schedule(path: Keys, data: Any) -> bool:
     return section_at(path, data) is Schedule
 
 
-def default_of(path: Path, data: Any) -> Any:
+def default_of(path: Keys, data: Any) -> Any:
     """The default of the key at `path`, as a config file would write it; None if it has none."""
     last = path[-1]
     parent = section_at(path[:-1], data)

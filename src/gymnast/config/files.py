@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gymnast.config.merge import Keys, Layer
+from gymnast.config.fields import Keys
+from gymnast.config.merge import Layer
 from gymnast.config.reading import PACKAGED, line_of, read_yaml, shown
 from gymnast.errors import GymnastError, did_you_mean
 

@@ -62,9 +62,11 @@ def _order_keys(text: str, data: dict[str, Any]) -> str:
         return text
     lines = text.splitlines()
     first = root.value[0][0].start_mark.line
+    head = first
     while first > 0 and _is_comment(lines[first - 1]):
         first -= 1
-    # What stands an empty line apart from the first key is the file's own head, and stays.
+    # A comment that opens the file is about all of it and stays, whichever key comes first.
+    first = head if first == 0 else first
     return "\n".join([*lines[:first], *_ordered(root, lines, first, len(lines), (), data)]) + "\n"
 
 
@@ -178,20 +180,17 @@ def _lay_out(text: str, data: dict[str, Any]) -> str:
 
 
 def _order_flow_maps(node: Any, path: Keys, data: dict[str, Any]) -> None:
-    if not isinstance(node, dict):
+    from ruamel.yaml.comments import CommentedMap
+
+    if not isinstance(node, CommentedMap):
         return
-    for key, value in list(node.items()):
+    for key, value in node.items():
         _order_flow_maps(value, (*path, str(key)), data)
-    if (
-        path
-        and node.fa.flow_style()
-        and not node.ca.items
-        and not node.ca.comment
-        and node.anchor.value is None
-    ):  # type: ignore[attr-defined]
+    commented = node.ca.items or node.ca.comment
+    if path and node.fa.flow_style() and not commented and node.anchor.value is None:
         order = _canonical(path, data)
         for name in sorted(node, key=lambda key: _rank(key, order)):
-            node.move_to_end(name)  # type: ignore[attr-defined]
+            node.move_to_end(name)
 
 
 def _tidy(text: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from gymnast.errors import GymnastError, did_you_mean
-
 
 def defaults_for(env_id: str) -> dict[str, Any]:
-    """The settings to start from; raises GymnastError for an env that nobody knows or PPO cannot drive."""
+    """The settings to start from; raises GymnastError for an env that cannot be built."""
     import gymnasium as gym
 
-    env = _make(env_id)
+    from gymnast.envs.settings import EnvConfig
+    from gymnast.envs.single import make_env
+
+    env = make_env(EnvConfig(id=env_id))
     observations, actions = env.observation_space, env.action_space
     env.close()
     # Rollouts long enough for one update to see rewards, wide enough to be uncorrelated.
@@ -36,22 +37,3 @@ def defaults_for(env_id: str) -> dict[str, Any]:
     if isinstance(actions, (gym.spaces.Discrete, gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)):
         config["algo"]["entropy_coef"] = 0.01  # a Gaussian keeps exploring by its std, a categorical may not
     return config
-
-
-def _make(env_id: str) -> Any:
-    import gymnasium as gym
-
-    try:
-        return gym.make(env_id)
-    except (gym.error.UnregisteredEnv, gym.error.NamespaceNotFound, gym.error.NameNotFound):
-        raise GymnastError(
-            f"there is no environment {env_id!r}{did_you_mean(env_id, _known_ids())}"
-        ) from None
-
-
-def _known_ids() -> list[str]:
-    import gymnasium as gym
-
-    from gymnast.config.files import config_folders, names_in
-
-    return list(dict.fromkeys([*names_in(config_folders()), *gym.registry]))

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from gymnast.config.fields import Path as KeyPath
-from gymnast.config.fields import leaf_keys
+from gymnast.config.fields import Keys, leaf_keys
 from gymnast.config.files import (
     SUFFIXES,
     ConfigFile,
@@ -34,6 +33,15 @@ from gymnast.errors import GymnastError, did_you_mean
 
 DEFAULT_ENV_STEPS = 1_000_000
 _IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(-v\d+)?")
+
+
+class SeveralVariantsError(GymnastError):
+    """A name that stands for several configs, with the commands that say which."""
+
+    def __init__(self, name: str, variants: Sequence[str], command: str = "gymnast train") -> None:
+        choices = "\n".join(f"  {command} {name}:{variant}" for variant in variants)
+        super().__init__(f"{name} has {len(variants)} variants; say which:\n{choices}")
+        self.name, self.variants = name, tuple(variants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,7 @@ def _fill_budget(merged: Merged) -> None:
         merged.data["budget"] = {**budget, "env_steps": DEFAULT_ENV_STEPS}
 
 
-def _place(merged: Merged, path: KeyPath, name: str) -> str:
+def _place(merged: Merged, path: Keys, name: str) -> str:
     """'file:line' of the key, 'command line', or the config's name for what nobody wrote."""
     layer = merged.origin(path)
     if layer is None:
@@ -128,8 +136,7 @@ def _variant_of(files: Sequence[ConfigFile], variant: str | None, name: str) -> 
     if variant is None:
         if len(known) <= 1:
             return known[0] if known else None
-        commands = "\n".join(f"  gymnast train {name}:{choice}" for choice in known)
-        raise GymnastError(f"{name} has {len(known)} variants; say which:\n{commands}")
+        raise SeveralVariantsError(name, known)
     if variant in known:
         return variant
     hint = did_you_mean(variant, known) or (f"; there are {', '.join(known)}" if known else "; it has none")

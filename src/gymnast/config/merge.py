@@ -2,7 +2,7 @@
 
 Maps merge and lists replace. Two maps are replaced as a whole because the old keys would have no
 meaning beside the new ones: `algo` when its `name` changes, and a schedule that is written anew in
-another form.
+another form. A step budget in one unit replaces one in the other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-Keys = tuple[str | int, ...]
+from gymnast.config.fields import Keys
+
 DEFAULT_ALGO = "ppo"  # what an `algo` map without a name means
 
 
@@ -38,6 +39,12 @@ class Merged:
 
     def add(self, layer: Layer) -> None:
         self._merge(self.data, layer.data, (), layer)
+        budget = layer.data.get("budget")
+        if isinstance(budget, dict) and isinstance(self.data["budget"], dict):
+            for unit, other in (("env_steps", "vec_steps"), ("vec_steps", "env_steps")):
+                if budget.get(unit) is not None and other not in budget:
+                    self.data["budget"].pop(other, None)
+                    self.origins.pop(("budget", other), None)
 
     def _merge(self, into: dict[str, Any], new: dict[str, Any], path: Keys, layer: Layer) -> None:
         for key, value in new.items():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gymnast.config.fields import default_of, dotted, is_schedule
-from gymnast.config.merge import Keys, Layer, Merged
+from gymnast.config.fields import Keys, default_of, dotted, is_schedule
+from gymnast.config.merge import Layer, Merged
 from gymnast.config.reading import parse_yaml
 from gymnast.config.values import Section
 from gymnast.errors import GymnastError

@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from gymnast.config.fields import Path, dotted, leaf_keys, section_at
+from gymnast.config.fields import Keys, dotted, leaf_keys, section_at
 from gymnast.config.schema import MisfitError
 from gymnast.errors import did_you_mean, nearest
 
-Where = Callable[[Path], str]
+Where = Callable[[Keys], str]
 
 # pydantic's own words are kept where they are clear; these are the ones that are not.
 _PLAIN_WORDS = {
@@ -35,7 +35,7 @@ _PLAIN_WORDS = {
 
 def explain(error: ValidationError, data: dict[str, Any], where: Where) -> list[str]:
     """One line a problem, 'place: key: what is wrong', in the order of the keys in the schema."""
-    by_path: dict[Path, list[str]] = {}
+    by_path: dict[Keys, list[str]] = {}
     for detail in error.errors(include_url=False):
         if detail["type"] == "none_required":
             continue  # the other member of `… | None` has said what is wrong
@@ -46,7 +46,7 @@ def explain(error: ValidationError, data: dict[str, Any], where: Where) -> list[
     return [f"{where(path)}: {dotted(path)}: {_join(said)}" for path, said in by_path.items()]
 
 
-def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Path, str]]:
+def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Keys, str]]:
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, MisfitError):
         return [(tuple(key.split(".")), problem) for key, problem in cause.problems.items()]
@@ -56,7 +56,7 @@ def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Path,
     return [(path, _say(detail))]
 
 
-def _path_in_data(detail: ErrorDetails, data: Any) -> Path:
+def _path_in_data(detail: ErrorDetails, data: Any) -> Keys:
     """pydantic's location without the union members it tried, which are no keys of the data."""
     path: list[str | int] = []
     for part in detail["loc"]:
@@ -72,7 +72,7 @@ def _has_index(data: Any, part: str | int) -> bool:
     return isinstance(data, (list, tuple)) and isinstance(part, int) and part < len(data)
 
 
-def unknown_key(path: Path, data: Any) -> str:
+def unknown_key(path: Keys, data: Any) -> str:
     """'unknown key' with the nearest one: beside it, or anywhere for a key that forgot its section."""
     word = str(path[-1])
     model = section_at(path[:-1], data)

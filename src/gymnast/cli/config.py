@@ -1,0 +1,173 @@
+"""`gymnast config show|validate|format`: look at configs, check them, put them in order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gymnast.errors import GymnastError
+
+app = typer.Typer(help="Show, check and format configs.", no_args_is_help=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ConfigDirs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--config-dir", help="A folder of your own configs, looked at before ./configs and the packaged ones."
+    ),
+]
+_OVERRIDE = re.compile(r"[A-Za-z_][\w.]*=")
+
+
+@app.command()
+def show(
+    what: Annotated[
+        list[str],
+        typer.Argument(help="EnvId:variant or file.yaml[:variant], then overrides such as algo.lr=1e-3."),
+    ],
+    json: AsJson = False,
+    config_dir: ConfigDirs = None,
+) -> None:
+    """Print the resolved settings and where each came from.
+
+    Examples: gymnast config show CartPole-v1:ppo · gymnast config show my.yaml:fast algo.lr=1e-3 --json
+    """
+    from gymnast.config.dump import dump_config, plain_data
+    from gymnast.config.load import SeveralVariantsError, load_config
+
+    overrides = [text for text in what if _OVERRIDE.match(text)]
+    references = [text for text in what if not _OVERRIDE.match(text)]
+    if not references:
+        raise GymnastError(
+            "say which config to show, e.g. gymnast config show CartPole-v1:ppo " + overrides[0]
+        )
+    shown: list[dict[str, Any]] = []
+    for reference in references:
+        try:
+            resolved = load_config(reference, overrides, config_dirs=config_dir or ())
+        except SeveralVariantsError as several:
+            raise SeveralVariantsError(several.name, several.variants, "gymnast config show") from None
+        if json:
+            config = plain_data(resolved.config)
+            shown.append({"name": resolved.name, "config": config, "sources": resolved.sources})
+        else:
+            typer.echo(f"# {resolved.name}\n" + dump_config(resolved.config, resolved.sources), nl=False)
+    if json:
+        _print_json(shown[0] if len(shown) == 1 else shown)
+
+
+@app.command()
+def validate(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(help="Ids or files, with a variant or without; all configs if none is given."),
+    ] = None,
+    json: AsJson = False,
+    config_dir: ConfigDirs = None,
+) -> None:
+    """Check configs: keys, values, how they fit together, wrappers and environments. Exit 2 if any fails."""
+    from gymnast.config.catalogue import references
+    from gymnast.config.files import config_folders, names_in
+
+    folders = config_folders(config_dir or ())
+    results: list[tuple[str, str | None, str]] = []
+    for name in what or names_in(folders):
+        try:
+            found = references([name], folders)
+        except GymnastError as error:
+            results.append((name, str(error), ""))
+            continue
+        results += [(reference, *_check(reference, config_dir or [])) for reference in found]
+    failed = [problem for _, problem, _ in results if problem is not None]
+    if json:
+        _print_json(
+            [{"name": name, "ok": problem is None, "problem": problem} for name, problem, _ in results]
+        )
+    else:
+        for name, problem, note in results:
+            typer.echo(f"ok      {name}{note}" if problem is None else f"failed  {name}\n  {problem}")
+        typer.echo(f"{len(results) - len(failed)} of {len(results)} configs are valid")
+    if failed:
+        raise typer.Exit(2)
+
+
+def _check(reference: str, config_dirs: list[Path]) -> tuple[str | None, str]:
+    """(what is wrong or None, a note): the settings first, then what only the environments know."""
+    from gymnast.config.load import load_config
+    from gymnast.envs.single import active_wrappers, find_spec
+    from gymnast.errors import MissingExtra
+
+    try:
+        config = load_config(reference, config_dirs=config_dirs).config
+        active_wrappers(config.env, training=True)
+        find_spec(config.env.id)
+    except MissingExtra as missing:
+        return None, f"  (needs gymnast[{missing.extra}] to run)"
+    except GymnastError as error:
+        return str(error), ""
+    return None, ""
+
+
+@app.command("format")
+def format_files(
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Files or ids; your own config folders if none is given.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit 1 if a file would change.")
+    ] = False,
+    json: AsJson = False,
+    config_dir: ConfigDirs = None,
+) -> None:
+    """Put config files into canonical order and layout; comments are kept, meaning is checked."""
+    from gymnast.config.files import config_folders
+    from gymnast.config.format import format_text
+    from gymnast.config.reading import read_text, shown
+    from gymnast.runs.files import write_atomic
+
+    folders = config_folders(config_dir or ())
+    changed: list[tuple[str, bool]] = []
+    for path in _files_to_format(files, folders):
+        before = read_text(path)
+        after = format_text(before, shown(path))
+        changed.append((shown(path), after != before))
+        if after != before and not check:
+            write_atomic(path, after)
+    if json:
+        _print_json([{"file": name, "changed": differs} for name, differs in changed])
+    else:
+        word = "would change" if check else "formatted"
+        for name, differs in changed:
+            typer.echo(f"{word if differs else 'unchanged'}  {name}")
+        if not changed:
+            typer.echo("no config files found; give files, or put some into ./configs")
+    if check and any(differs for _, differs in changed):
+        raise typer.Exit(1)
+
+
+def _files_to_format(files: list[str] | None, folders: list[Path]) -> list[Path]:
+    from gymnast.config.files import SUFFIXES, files_named, names_in
+    from gymnast.errors import did_you_mean
+
+    if not files:  # the packaged presets, last of the folders, are not the user's to change
+        own = [path for folder in folders[:-1] if folder.is_dir() for path in sorted(folder.iterdir())]
+        return [path for path in own if path.suffix in SUFFIXES]
+    found: list[Path] = []
+    for name in files:
+        if name.endswith(SUFFIXES):
+            found.append(Path(name).expanduser())
+            continue
+        path = next(files_named(name, folders), None)
+        if path is None:
+            raise GymnastError(f"there is no config {name!r}{did_you_mean(name, names_in(folders))}")
+        found.append(path)
+    return found
+
+
+def _print_json(value: Any) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
