@@ -52,7 +52,9 @@ def _gelu_chain(d: np.ndarray, z: np.ndarray, h: np.ndarray) -> None:
 
 ACTIVATIONS: dict[str, Activation] = {
     "tanh": Activation(lambda z, out: np.tanh(z, out=out), _tanh_chain),
-    "relu": Activation(lambda z, out: np.maximum(z, 0, out=out), lambda d, z, h: np.multiply(d, h > 0, out=d)),
+    "relu": Activation(
+        lambda z, out: np.maximum(z, 0, out=out), lambda d, z, h: np.multiply(d, h > 0, out=d)
+    ),
     "leaky_relu": Activation(
         lambda z, out: np.maximum(z, _LEAK * z, out=out),
         lambda d, z, h: np.multiply(d, np.where(h > 0, _ONE, _LEAK), out=d),
@@ -60,5 +62,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "elu": Activation(_elu, lambda d, z, h: np.multiply(d, np.where(h > 0, _ONE, h + _ONE), out=d)),
     "silu": Activation(lambda z, out: np.multiply(z, _sigmoid(z), out=out), _silu_chain, needs_z=True),
     # the tanh form of GELU, which torch calls approximate="tanh"
-    "gelu": Activation(lambda z, out: np.multiply(0.5 * z, _ONE + _gelu_inner(z), out=out), _gelu_chain, needs_z=True),
+    "gelu": Activation(
+        lambda z, out: np.multiply(0.5 * z, _ONE + _gelu_inner(z), out=out), _gelu_chain, needs_z=True
+    ),
 }

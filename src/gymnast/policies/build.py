@@ -34,7 +34,11 @@ def build_network(layout: PolicyLayout, engine: EngineName) -> Network:
 
 
 def build_policy(
-    config: PolicyConfig, engine: str, observation_space: gym.Space[Any], action_space: gym.Space[Any], seed: int
+    config: PolicyConfig,
+    engine: str,
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+    seed: int,
 ) -> Policy:
     """A fresh policy for these spaces."""
     layout = build_layout(config, observation_space, action_space)

@@ -18,7 +18,15 @@ import numpy as np
 from gymnast.errors import GymnastError
 from gymnast.policies.settings import PolicyConfig
 
-HIDDEN_GAIN = {"tanh": 5 / 3, "relu": 2**0.5, "leaky_relu": 2**0.5, "elu": 2**0.5, "silu": 2**0.5, "gelu": 2**0.5}
+_ROOT_2 = 2**0.5
+HIDDEN_GAIN = {
+    "tanh": 5 / 3,
+    "relu": _ROOT_2,
+    "leaky_relu": _ROOT_2,
+    "elu": _ROOT_2,
+    "silu": _ROOT_2,
+    "gelu": _ROOT_2,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,9 @@ class PolicyLayout:
         return sum(prod(shape) for shape in self.shapes().values())
 
 
-def build_layout(config: PolicyConfig, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> PolicyLayout:
+def build_layout(
+    config: PolicyConfig, observation_space: gym.Space[Any], action_space: gym.Space[Any]
+) -> PolicyLayout:
     """The layout of a policy for these spaces."""
     n_embeddings = 0
     match observation_space:
@@ -100,8 +110,12 @@ def build_layout(config: PolicyConfig, observation_space: gym.Space[Any], action
         case gym.spaces.Box(shape=shape) if len(shape) == 1:
             n_outputs, continuous = shape[0], True
         case _:
-            raise GymnastError(f"actions of {action_space} are not supported: Discrete and one-dimensional Box are")
-    return PolicyLayout(config, observation_space, action_space, input_size, n_outputs, continuous, n_embeddings)
+            raise GymnastError(
+                f"actions of {action_space} are not supported: Discrete and one-dimensional Box are"
+            )
+    return PolicyLayout(
+        config, observation_space, action_space, input_size, n_outputs, continuous, n_embeddings
+    )
 
 
 def init_parameters(layout: PolicyLayout, seed: int) -> dict[str, np.ndarray]:
@@ -109,6 +123,8 @@ def init_parameters(layout: PolicyLayout, seed: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng([seed, 0x1417])
     config = layout.config
     parameters: dict[str, np.ndarray] = {}
+    small = config.actor_gain
+    gains = {"action_head.weight": small, "log_std_head.weight": small, "value_head.weight": 1.0}
     for name, shape in layout.shapes().items():
         value = np.zeros(shape, np.float32)
         if name == "embedding.weight":
@@ -118,8 +134,7 @@ def init_parameters(layout: PolicyLayout, seed: int) -> dict[str, np.ndarray]:
         elif name.endswith("norm.weight"):
             value.fill(1.0)
         elif name.endswith(".weight"):
-            gain = {"action_head.weight": config.actor_gain, "log_std_head.weight": config.actor_gain, "value_head.weight": 1.0}
-            value = _orthogonal(rng, shape, gain.get(name, HIDDEN_GAIN[config.activation]))
+            value = _orthogonal(rng, shape, gains.get(name, HIDDEN_GAIN[config.activation]))
         parameters[name] = value
     return parameters
 

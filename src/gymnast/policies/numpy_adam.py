@@ -13,7 +13,9 @@ from gymnast.errors import GymnastError
 class NumpyAdam:
     """Moments live beside the parameters; a step is a handful of vector operations."""
 
-    def __init__(self, parameters: np.ndarray, gradients: np.ndarray, betas: tuple[float, float], eps: float) -> None:
+    def __init__(
+        self, parameters: np.ndarray, gradients: np.ndarray, betas: tuple[float, float], eps: float
+    ) -> None:
         self.parameters, self.gradients = parameters, gradients
         self.betas, self.eps = betas, eps
         self.steps = 0

@@ -8,6 +8,7 @@ gradient is written straight into its place in the flat gradient vector.
 from __future__ import annotations
 
 from math import prod
+from types import ModuleType
 
 import numpy as np
 
@@ -18,11 +19,13 @@ from gymnast.policies.numpy_adam import NumpyAdam
 _NORM_EPS = 1e-5
 _BATCH_SIZES = 4  # a run uses a few batch sizes; buffers of odd ones must not pile up
 
+Pair = tuple[np.ndarray, np.ndarray]  # a parameter and its gradient
+
 
 class NumpyNetwork:
     """Parameters, gradients and the two passes."""
 
-    xp = np
+    xp: ModuleType = np
 
     def __init__(self, layout: PolicyLayout) -> None:
         self.layout = layout
@@ -48,12 +51,12 @@ class NumpyNetwork:
             self.log_std, self.g_log_std = self._pair("log_std")
         if layout.n_embeddings:
             self.embedding, self.g_embedding = self._pair("embedding.weight")
-        self._index: np.ndarray | None = None
+        self._index = np.empty(0, np.int64)
 
-    def _pair(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+    def _pair(self, name: str) -> Pair:
         return self.stacked((name,))
 
-    def stacked(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    def stacked(self, names: tuple[str, ...]) -> Pair:
         """Views of parameters and gradients that lie side by side, with a leading axis if several."""
         offset, shape = self._places[names[0]]
         size = prod(shape)
@@ -137,7 +140,10 @@ class NumpyTrunk:
         self.widths = trunk.widths
         self.activation = ACTIVATIONS[network.layout.config.activation]
         self.normed = network.layout.config.layer_norm
-        self.weights, self.biases, self.gains, self.shifts = [], [], [], []
+        self.weights: list[Pair] = []
+        self.biases: list[Pair] = []
+        self.gains: list[Pair] = []
+        self.shifts: list[Pair] = []
         for layer in range(len(trunk.widths) - 1):
             for part, into in (
                 ("weight", self.weights),
@@ -232,7 +238,9 @@ class NumpyTrunk:
         if buffers is None:
             if len(self._buffers) >= _BATCH_SIZES:
                 self._buffers.clear()
-            buffers = [LayerBuffers(self.k, batch, width, self.activation.needs_z) for width in self.widths[1:]]
+            buffers = [
+                LayerBuffers(self.k, batch, width, self.activation.needs_z) for width in self.widths[1:]
+            ]
             self._buffers[batch] = buffers
         return buffers
 

@@ -115,13 +115,12 @@ class Policy:
         other = "it was made with another policy section"
         for name in arrays:
             if name not in shapes:
-                raise GymnastError(f"the checkpoint has '{name}', for which this policy has no place: {other}")
+                raise GymnastError(f"the checkpoint has '{name}', this policy has no such parameter: {other}")
         for name, shape in shapes.items():
             if name not in arrays:
                 raise GymnastError(f"the checkpoint has no '{name}': {other}")
             if arrays[name].shape != shape:
-                raise GymnastError(
-                    f"'{name}' has shape {arrays[name].shape} in the checkpoint, {shape} in this policy: {other}"
-                )
+                was = arrays[name].shape
+                raise GymnastError(f"'{name}' is {was} in the checkpoint, {shape} in this policy: {other}")
         self.network.load_arrays(arrays)
         self.encoder.load_buffers(arrays)

@@ -92,9 +92,9 @@ def _fused_step(
 
 def _has_fused_kernel(device: torch.device) -> bool:
     """Whether torch's fused Adam exists here: tried on one number."""
-    number = [torch.zeros(1, device=device) for _ in range(4)]
+    value, gradient, first, second = (torch.zeros(1, device=device) for _ in range(4))
     try:
-        _fused_step(*number, torch.ones((), device=device), 0.0, (0.9, 0.999), 1e-8)
+        _fused_step(value, gradient, first, second, torch.ones((), device=device), 0.0, (0.9, 0.999), 1e-8)
     except (AttributeError, NotImplementedError, RuntimeError, TypeError):
         return False
     return True

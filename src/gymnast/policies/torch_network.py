@@ -8,11 +8,12 @@ there are, and nothing loops over parameters to set gradients to zero.
 from __future__ import annotations
 
 from math import prod
+from types import ModuleType
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch.autograd import Variable
+from torch.nn import functional
 
 from gymnast.policies.layout import PolicyLayout
 from gymnast.policies.torch_adam import TorchAdam
@@ -25,17 +26,19 @@ _ONE_THREAD = 300_000  # parameters
 _ACTIVATIONS = {
     "tanh": torch.tanh,
     "relu": torch.relu,
-    "leaky_relu": F.leaky_relu,
-    "elu": F.elu,
-    "silu": F.silu,
-    "gelu": lambda z: F.gelu(z, approximate="tanh"),
+    "leaky_relu": functional.leaky_relu,
+    "elu": functional.elu,
+    "silu": functional.silu,
+    "gelu": lambda z: functional.gelu(z, approximate="tanh"),
 }
+
+Layer = tuple[torch.Tensor | None, ...]  # weight, bias, and gain and shift of its norm
 
 
 class TorchNetwork:
     """Parameters, gradients and the two passes."""
 
-    xp = torch
+    xp: ModuleType = torch
 
     def __init__(self, layout: PolicyLayout, device: str = "cpu") -> None:
         self.layout = layout
@@ -57,11 +60,11 @@ class TorchNetwork:
         self._actor, self._critic = self._layers(names[0]), self._layers(names[-1])
         self._std_from_state = layout.continuous and layout.config.state_dependent_std
         self._fixed_std = self.views.get("log_std")
-        self._graph: tuple[torch.Tensor, ...] | None = None
+        self._graph: tuple[torch.Tensor | None, ...] | None = None
 
-    def _layers(self, name: str) -> list[tuple[torch.Tensor | None, ...]]:
-        """Weight, bias, gain and shift of each hidden layer."""
-        layers = []
+    def _layers(self, name: str) -> list[Layer]:
+        """The hidden layers of one MLP."""
+        layers: list[Layer] = []
         while f"{name}.{len(layers)}.weight" in self.views:
             parts = ("weight", "bias", "norm.weight", "norm.bias")
             layers.append(tuple(self.views.get(f"{name}.{len(layers)}.{part}") for part in parts))
@@ -86,10 +89,13 @@ class TorchNetwork:
         form and must not be recorded. The graph stays here for `backward`.
         """
         outputs, log_std, values = self._outputs(x)
-        self._graph = (outputs, log_std, values) if self._std_from_state and log_std is not None else (outputs, values)
+        with_std = self._std_from_state and log_std is not None
+        self._graph = (outputs, log_std, values) if with_std else (outputs, values)
         return outputs.detach(), None if log_std is None else log_std.detach(), values.detach()
 
-    def backward(self, d_outputs: torch.Tensor, d_log_std: torch.Tensor | None, d_values: torch.Tensor) -> None:
+    def backward(
+        self, d_outputs: torch.Tensor, d_log_std: torch.Tensor | None, d_values: torch.Tensor
+    ) -> None:
         """The gradient of the last forward pass, into the flat gradient vector."""
         assert self._graph is not None, "backward needs a forward pass before it"
         self.gradients.zero_()
@@ -124,18 +130,18 @@ class TorchNetwork:
         actor_top = self._mlp(embedded, self._actor)
         critic_top = actor_top if self.layout.config.shared else self._mlp(embedded, self._critic)
         outputs, log_std = self._action_outputs(actor_top)
-        values = F.linear(critic_top, self.views["value_head.weight"], self.views["value_head.bias"])
+        values = functional.linear(critic_top, self.views["value_head.weight"], self.views["value_head.bias"])
         return outputs, log_std, values.squeeze(1)
 
     def _embed(self, x: torch.Tensor) -> torch.Tensor:
-        return F.embedding(x, self.views["embedding.weight"]) if self.layout.n_embeddings else x
+        return functional.embedding(x, self.views["embedding.weight"]) if self.layout.n_embeddings else x
 
-    def _mlp(self, h: torch.Tensor, layers: list[tuple[torch.Tensor | None, ...]]) -> torch.Tensor:
+    def _mlp(self, h: torch.Tensor, layers: list[Layer]) -> torch.Tensor:
         for weight, bias, gain, shift in layers:
             assert weight is not None
-            z = F.linear(h, weight, bias)
+            z = functional.linear(h, weight, bias)
             if gain is not None:
-                z = F.layer_norm(z, gain.shape, gain, shift, _NORM_EPS)
+                z = functional.layer_norm(z, gain.shape, gain, shift, _NORM_EPS)
             h = self._activation(z)
         return h
 
