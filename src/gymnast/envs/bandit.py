@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 
-class BanditEnv(gym.Env[int, int]):
+class BanditEnv(gym.Env[Any, Any]):
     """Pull one of k arms, `horizon` times an episode; the best arm is the one of the greatest mean.
 
     arms: the arms' means, or their number; a number draws the means from `arms_seed`, once, so that
@@ -19,7 +19,7 @@ class BanditEnv(gym.Env[int, int]):
     horizon: pulls in an episode.
     """
 
-    metadata = {"render_modes": []}
+    metadata = {"render_modes": []}  # noqa: RUF012  as Gymnasium declares it
 
     def __init__(
         self,
@@ -56,7 +56,9 @@ class BanditEnv(gym.Env[int, int]):
         self.action_space = gym.spaces.Discrete(means.size)
         self._pulls = 0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
         super().reset(seed=seed)
         self._pulls = 0
         return 0, {}

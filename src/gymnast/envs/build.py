@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from gymnast.envs.backend_choice import choose_backend
 from gymnast.envs.contract import Envs
+from gymnast.envs.envpool import build_envpool, why_not_envpool
 from gymnast.envs.in_process import InProcessEnvs
 from gymnast.envs.native import build_native, why_not_native
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env, reward_parts
 from gymnast.envs.spaces import check_spaces
 from gymnast.envs.workers import WorkerEnvs, why_not_workers
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, did_you_mean
 
 BACKENDS = ("sync", "workers", "native", "envpool")
 
@@ -32,22 +34,59 @@ def build_envs(
     """
     n_envs = config.n_envs if n_envs is None else n_envs
     seeds = env_seeds(seed, n_envs)
+
+    def build(name: str) -> Envs:
+        if name == "native":
+            return build_native(config, n_envs, seeds[0])
+        if name == "workers":
+            return WorkerEnvs(config, seeds, training=training)
+        if name == "envpool":
+            return build_envpool(config, n_envs, seeds[0])
+        return _in_process(config, seeds, training, render_mode)
+
     chosen = backend or config.backend
     if chosen == "auto":
-        chosen = "sync" if why_not_native(config, training=training, render_mode=render_mode) else "native"
-    if chosen == "native":
+        chosen = choose_backend(
+            config,
+            n_envs,
+            build=build,
+            native_possible=why_not_native(config, training=training, render_mode=render_mode) is None,
+            workers_possible=why_not_workers(config, render_mode) is None,
+            training=training,
+        )
+    elif chosen not in BACKENDS:
+        raise GymnastError(
+            f"unknown env.backend '{chosen}'{did_you_mean(chosen, (*BACKENDS, 'auto'))};"
+            f" there are auto, {', '.join(BACKENDS)}"
+        )
+    else:
+        _check_possible(config, chosen, training, render_mode)
+    return build(chosen)
+
+
+def _check_possible(config: EnvConfig, backend: str, training: bool, render_mode: str | None) -> None:
+    reason = None
+    if backend == "native":
         reason = why_not_native(config, training=training, render_mode=render_mode)
-        if reason is not None:
-            raise GymnastError(f"env.backend native cannot step '{config.id}': {reason}; use sync or workers")
-        return build_native(config, n_envs, seeds[0])
-    if chosen == "workers":
+    elif backend == "workers":
         reason = why_not_workers(config, render_mode)
-        if reason is not None:
-            raise GymnastError(f"env.backend workers cannot step '{config.id}': {reason}; use sync")
-        return WorkerEnvs(config, seeds, training=training)
-    envs = [make_env(config, training=training, render_mode=render_mode) for _ in range(n_envs)]
-    check_spaces(envs[0].observation_space, envs[0].action_space, config.id)
-    return InProcessEnvs(envs, seeds, reward_parts(config, training=training))
+    elif backend == "envpool":
+        reason = why_not_envpool(config, training=training, render_mode=render_mode)
+    if reason is not None:
+        raise GymnastError(f"env.backend {backend} cannot step '{config.id}': {reason}; use sync or auto")
+
+
+def _in_process(
+    config: EnvConfig, seeds: list[int], training: bool, render_mode: str | None
+) -> InProcessEnvs:
+    first = make_env(config, training=training, render_mode=render_mode)
+    try:
+        check_spaces(first.observation_space, first.action_space, config.id)
+    except GymnastError:
+        first.close()
+        raise
+    others = [make_env(config, training=training, render_mode=render_mode) for _ in seeds[1:]]
+    return InProcessEnvs([first, *others], seeds, reward_parts(config, training=training))
 
 
 def env_seeds(seed: int, count: int) -> list[int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +13,7 @@ from gymnast.errors import GymnastError, did_you_mean
 
 def import_module(name: str, needed_for: str) -> ModuleType:
     """Import `name`, looking into the working directory too, as `python -m` would."""
-    here = os.getcwd()
+    here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
     try:
@@ -37,6 +37,12 @@ def load_class(path: str, base: type[Any], what: str) -> type[Any]:
     found = vars(module).get(class_name)
     if isinstance(found, type) and issubclass(found, base):
         return found
-    valid = [name for name, value in vars(module).items() if isinstance(value, type) and issubclass(value, base)]
-    problem = f"has no '{class_name}'" if found is None else f"has '{class_name}', but it is no {base.__name__} class"
+    valid = [
+        name for name, value in vars(module).items() if isinstance(value, type) and issubclass(value, base)
+    ]
+    problem = (
+        f"has no '{class_name}'"
+        if found is None
+        else f"has '{class_name}', but it is no {base.__name__} class"
+    )
     raise GymnastError(f"{what} '{path}': module '{module_name}' {problem}{did_you_mean(class_name, valid)}")

@@ -20,7 +20,11 @@ class Frame:
     """The arrays of one step. Two are used in turn, so a step leaves the one before it whole."""
 
     def __init__(
-        self, n_envs: int, observation_space: gym.Space[Any], parts: Sequence[str], allocate: Allocate = np.zeros
+        self,
+        n_envs: int,
+        observation_space: gym.Space[Any],
+        parts: Sequence[str],
+        allocate: Allocate = np.zeros,
     ) -> None:
         shape, dtype = array_type(observation_space)
         self.final_obs = allocate((n_envs, *shape), dtype)

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from gymnast.envs.contract import EnvFailure, Step
+from gymnast.envs.contract import EnvFailure, Envs, Step
 from gymnast.envs.in_process import Frame, episode_seed
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec
@@ -44,11 +44,12 @@ def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str
         return "its vectorised class takes no max_episode_steps"
     mode = _autoreset_mode(created)
     if spec.vector_entry_point != _CARTPOLE and mode not in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
-        return f"its vectorised class resets in mode {mode.name if mode else 'unknown'}, which spends a step on each reset"
+        name = mode.name if mode else "unknown"
+        return f"its vectorised class resets in mode {name}, which spends a step on each reset"
     return None
 
 
-def build_native(config: EnvConfig, n_envs: int, seed: int) -> Any:
+def build_native(config: EnvConfig, n_envs: int, seed: int) -> Envs:
     """The vectorised env behind the contract; `why_not_native` must have said None."""
     spec = find_spec(config.id)
     assert spec is not None
@@ -56,9 +57,11 @@ def build_native(config: EnvConfig, n_envs: int, seed: int) -> Any:
     if config.max_episode_steps is not None:
         arguments["max_episode_steps"] = config.max_episode_steps
     try:
-        env = gym.make_vec(spec, num_envs=n_envs, vectorization_mode="vector_entry_point", **arguments)
+        env: Any = gym.make_vec(spec, num_envs=n_envs, vectorization_mode="vector_entry_point", **arguments)
     except Exception as error:
-        raise GymnastError(f"environment '{config.id}' could not be built: {type(error).__name__}: {error}") from error
+        raise GymnastError(
+            f"environment '{config.id}' could not be built: {type(error).__name__}: {error}"
+        ) from error
     check_spaces(env.single_observation_space, env.single_action_space, config.id)
     if spec.vector_entry_point == _CARTPOLE:
         from gymnast.envs.native_cartpole import NativeCartPole
@@ -69,7 +72,9 @@ def build_native(config: EnvConfig, n_envs: int, seed: int) -> Any:
 
 def _vector_class(spec: gym.envs.registration.EnvSpec) -> Any:
     entry_point = spec.vector_entry_point
-    return gym.envs.registration.load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
+    return (
+        gym.envs.registration.load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
+    )
 
 
 def _autoreset_mode(created: Any) -> AutoresetMode | None:
@@ -138,7 +143,9 @@ class NativeEnvs:
         self._check_finite(step)
         return step
 
-    def _restart_finished(self, final_obs: np.ndarray, obs: Any, infos: dict[str, Any], done: np.ndarray) -> Any:
+    def _restart_finished(
+        self, final_obs: np.ndarray, obs: Any, infos: dict[str, Any], done: np.ndarray
+    ) -> Any:
         """Fill in the last observations of finished envs; the observations to act on next."""
         if self._resets_itself:
             for index in np.flatnonzero(done):
@@ -155,7 +162,8 @@ class NativeEnvs:
                 if obs is not None:
                     bad |= ~np.isfinite(obs).reshape(self.n_envs, -1).all(axis=1)
         if bad.any():
-            raise EnvFailure(int(bad.argmax()), self.seeds[0], "returned a reward or observation that is not finite")
+            index = int(bad.argmax())
+            raise EnvFailure(index, self.seeds[0], "returned a reward or observation that is not finite")
 
     def snapshot(self) -> dict[str, Any]:
         return {

@@ -34,7 +34,9 @@ class NativeCartPole:
         self._episodes = 0
         self._sutton_barto_reward = sutton_barto_reward
         # Arrays without dimensions: at few envs a ufunc spends half its time converting Python floats.
-        self._gravity, self._masspole, self._total_mass = map(np.array, (env.gravity, env.masspole, env.total_mass))
+        self._gravity, self._masspole, self._total_mass = map(
+            np.array, (env.gravity, env.masspole, env.total_mass)
+        )
         self._length, self._polemass_length = map(np.array, (env.length, env.polemass_length))
         self._tau, self._four_thirds = map(np.array, (env.tau, 4.0 / 3.0))
         self._time_limit = np.array(env.max_episode_steps, dtype=np.int32)
@@ -61,8 +63,8 @@ class NativeCartPole:
         return self._start_all()
 
     def _start_all(self) -> np.ndarray:
-        assert self._env.state is not None
-        self._state[:] = self._env.state
+        state: Any = self._env.state  # declared as None in Gymnasium
+        self._state[:] = state
         self._steps.fill(0)
         obs = self._next_frame().step.obs
         obs[:] = self._state_of_each

@@ -44,7 +44,9 @@ class EnvConfig(Section):
     id: str = Field(description="A Gymnasium id, or `package.module:EnvClass`.")
     n_envs: PositiveCount = Field(8, description="Copies stepped together.")
     backend: Backend = Field("auto", description="How copies are stepped; auto measures once per machine.")
-    workers: PositiveCount | None = Field(None, description="Worker processes for `workers`; one a core if unset.")
+    workers: PositiveCount | None = Field(
+        None, description="Worker processes for `workers`; one a core if unset."
+    )
     kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments of the env itself.")
     max_episode_steps: PositiveCount | None = Field(None, description="Time limit instead of the env's own.")
     wrappers: tuple[WrapperConfig, ...] = Field((), description="Applied in order, innermost first.")

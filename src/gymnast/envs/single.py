@@ -12,7 +12,7 @@ import gymnasium as gym
 
 import gymnast.envs.bandit  # noqa: F401  registers gymnast/Bandit-v0
 from gymnast.envs.aliases import ALIASES, current_id
-from gymnast.envs.families import FAMILIES, family_of
+from gymnast.envs.families import family_of
 from gymnast.envs.import_path import import_module, load_class
 from gymnast.envs.settings import EnvConfig, WrapperConfig
 from gymnast.envs.wrappers import check_wrapper, is_training_only, parts_of
@@ -21,7 +21,9 @@ from gymnast.errors import GymnastError, MissingExtra, did_you_mean
 _PRESETS = Path(__file__).parent.parent / "presets"
 
 
-def make_env(config: EnvConfig, *, training: bool = True, render_mode: str | None = None) -> gym.Env[Any, Any]:
+def make_env(
+    config: EnvConfig, *, training: bool = True, render_mode: str | None = None
+) -> gym.Env[Any, Any]:
     """Build one env with its wrappers; `training=False` leaves out those meant for training only."""
     env = _make_base(config, render_mode)
     for wrapper_config in active_wrappers(config, training=training):
@@ -89,7 +91,9 @@ def _make_base(config: EnvConfig, render_mode: str | None) -> gym.Env[Any, Any]:
     if spec is None:
         created = load_class(config.id, gym.Env, "env")
         env = _construct(config, created, lambda: created(**arguments))
-        return env if config.max_episode_steps is None else gym.wrappers.TimeLimit(env, config.max_episode_steps)
+        return (
+            env if config.max_episode_steps is None else gym.wrappers.TimeLimit(env, config.max_episode_steps)
+        )
     # The order check costs a call per step and we reset before we step.
     spec = dataclasses.replace(spec, order_enforce=False)
     return _construct(
@@ -145,6 +149,3 @@ def _check_argument_names(config: EnvConfig, created: Any) -> None:
                 f"environment '{config.id}' has no argument '{name}' (env.kwargs){did_you_mean(name, known)};"
                 f" it takes {', '.join(known) or 'none'}"
             )
-
-
-__all__ = ["FAMILIES", "active_wrappers", "find_spec", "known_ids", "make_env", "reward_parts"]

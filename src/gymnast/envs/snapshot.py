@@ -39,21 +39,27 @@ class CarriesItself(Protocol):
 
 def can_carry(env: gym.Env[Any, Any]) -> bool:
     """Whether `env_state` can bring this env back exactly."""
-    return all(isinstance(layer, CarriesItself) or _class_name(layer) in STATE_ATTRIBUTES for layer in _layers(env))
+    return all(
+        isinstance(layer, CarriesItself) or _class_name(layer) in STATE_ATTRIBUTES for layer in _layers(env)
+    )
 
 
 def env_state(env: gym.Env[Any, Any]) -> dict[str, Any]:
     """Random state and, where every layer is known, the state of each; JSON values only."""
     state: dict[str, Any] = {"random": random_state(env.unwrapped.np_random)}
     if can_carry(env):
-        state["layers"] = [{"class": _class_name(layer), "state": _layer_state(layer)} for layer in _layers(env)]
+        state["layers"] = [
+            {"class": _class_name(layer), "state": _layer_state(layer)} for layer in _layers(env)
+        ]
     return state
 
 
 def matches(env: gym.Env[Any, Any], state: dict[str, Any]) -> bool:
     """Whether `state` holds all layers of just this chain, so that the very same episode can go on."""
     layers = state.get("layers")
-    return layers is not None and [layer["class"] for layer in layers] == [_class_name(x) for x in _layers(env)]
+    return layers is not None and [layer["class"] for layer in layers] == [
+        _class_name(x) for x in _layers(env)
+    ]
 
 
 def set_env_state(env: gym.Env[Any, Any], state: dict[str, Any]) -> None:

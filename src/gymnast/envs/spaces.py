@@ -17,7 +17,9 @@ _SUPPORTED_OBSERVATIONS = "Box and Discrete"
 _SUPPORTED_ACTIONS = "Discrete and one-dimensional Box"
 
 
-def check_spaces(observation_space: gym.Space[Any], action_space: gym.Space[Any], env_id: str = "the env") -> None:
+def check_spaces(
+    observation_space: gym.Space[Any], action_space: gym.Space[Any], env_id: str = "the env"
+) -> None:
     """Raise GymnastError, naming the space and what would do, unless both can be learned from."""
     if not _observation_supported(observation_space):
         hint = " (gymnasium.wrappers.FlattenObservation may help)" if _flattens(observation_space) else ""
@@ -44,7 +46,9 @@ def _action_supported(space: gym.Space[Any]) -> bool:
 
 
 def _flattens(space: gym.Space[Any]) -> bool:
-    return isinstance(space, gym.spaces.Dict | gym.spaces.Tuple | gym.spaces.MultiDiscrete | gym.spaces.MultiBinary)
+    return isinstance(
+        space, gym.spaces.Dict | gym.spaces.Tuple | gym.spaces.MultiDiscrete | gym.spaces.MultiBinary
+    )
 
 
 def plain_space(space: gym.Space[Any]) -> gym.Space[Any]:
@@ -68,5 +72,5 @@ def array_type(space: gym.Space[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and dtype of one element of a plain space inside a batch."""
     if isinstance(space, gym.spaces.Discrete):
         return (), np.dtype(np.int64)
-    assert space.shape is not None and space.dtype is not None
+    assert isinstance(space, gym.spaces.Box)
     return space.shape, space.dtype

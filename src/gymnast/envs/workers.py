@@ -6,6 +6,7 @@ main process (threads, torch, a `__main__` without a guard) is copied or run aga
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -15,6 +16,7 @@ import sys
 import time
 import weakref
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,7 +87,12 @@ class _Worker:
         self.answer_fd, answer_write = os.pipe()
         lifeline_read, self.lifeline_fd = os.pipe()
         theirs = (command_read, answer_write, memory_fd, lifeline_read)
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+        }
         self.process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), *map(str, theirs)],
             pass_fds=theirs,
@@ -98,10 +105,12 @@ class _Worker:
             os.close(fd)
 
     def command(self, command: bytes) -> None:
-        try:
+        with contextlib.suppress(BrokenPipeError):  # dead: reading its answer says so
             os.write(self.command_fd, command)
-        except BrokenPipeError:
-            pass  # dead: reading its answer says so
+
+    def send(self, message: Any) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            send(self.command_fd, message)
 
     def answer(self) -> int:
         received = os.read(self.answer_fd, 1)
@@ -160,7 +169,7 @@ class WorkerEnvs:
             self._workers: list[_Worker] = []
             # Also when the object is dropped without close, and at exit.
             self._finalizer = weakref.finalize(self, _shut_down, self._workers)
-            for rows in zip(edges, edges[1:], strict=False):
+            for rows in pairwise(edges):
                 self._workers.append(_Worker(rows, memory.fileno()))
         self._steps = [bytes([Command.STEP_0]), bytes([Command.STEP_1])]
         try:
@@ -179,10 +188,7 @@ class WorkerEnvs:
         }
         for worker in self._workers:
             start, stop = worker.rows
-            try:
-                send(worker.command_fd, {**order, "rows": worker.rows, "seeds": self.seeds[start:stop]})
-            except BrokenPipeError:
-                pass  # dead: reading its answer says so
+            worker.send({**order, "rows": worker.rows, "seeds": self.seeds[start:stop]})
         for worker in self._workers:
             try:
                 answer = receive(worker.answer_fd)
@@ -250,10 +256,7 @@ class WorkerEnvs:
         for worker in self._workers:
             start, stop = worker.rows
             worker.command(bytes([Command.RESTORE_0 + self._turn]))
-            try:
-                send(worker.command_fd, {"envs": saved[start:stop], "exact": exact})
-            except BrokenPipeError:
-                pass  # dead: reading its answer says so
+            worker.send({"envs": saved[start:stop], "exact": exact})
         self._gather()
         return None if exact else self._block.frames[self._turn].step.obs
 

@@ -14,6 +14,13 @@ from gymnast.errors import GymnastError, did_you_mean
 
 # name → where the class is, so that a listing or one wrapper does not import them all
 WRAPPERS: dict[str, str] = {
+    "cartpole-centring": "gymnast.envs.wrappers.cartpole:CartPoleCentring",
+    "count-bonus": "gymnast.envs.wrappers.reward:CountBonus",
+    "long-episode-penalty": "gymnast.envs.wrappers.reward:LongEpisodePenalty",
+    "lunarlander-physics": "gymnast.envs.wrappers.lunarlander:LunarLanderPhysics",
+    "mountaincar-shaping": "gymnast.envs.wrappers.mountaincar:MountainCarShaping",
+    "reward-scale": "gymnast.envs.wrappers.reward:RewardScale",
+    "time-limit": "gymnast.envs.wrappers.limits:TimeLimit",
 }
 
 
@@ -23,8 +30,8 @@ def wrapper_class(name: str) -> type[gym.Wrapper[Any, Any, Any, Any]]:
         return load_class(name, gym.Wrapper, "wrapper")
     if name not in WRAPPERS:
         raise GymnastError(
-            f"unknown wrapper '{name}'{did_you_mean(name, WRAPPERS)}; there are {', '.join(sorted(WRAPPERS))},"
-            " or your own as package.module:Class"
+            f"unknown wrapper '{name}'{did_you_mean(name, WRAPPERS)};"
+            f" there are {', '.join(sorted(WRAPPERS))}, or your own as package.module:Class"
         )
     module_name, _, class_name = WRAPPERS[name].partition(":")
     found: type[gym.Wrapper[Any, Any, Any, Any]] = vars(importlib.import_module(module_name))[class_name]

@@ -43,5 +43,7 @@ def checked_number(
 def checked_count(wrapper: str, argument: str, value: Any, least: int = 1) -> int:
     """`value` as int (1e3 counts as 1000), or a GymnastError."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < least:
-        raise GymnastError(f"wrapper '{wrapper}': {argument} must be a whole number of at least {least}, not {value!r}")
+        raise GymnastError(
+            f"wrapper '{wrapper}': {argument} must be a whole number of at least {least}, not {value!r}"
+        )
     return int(value)

@@ -1,0 +1,91 @@
+"""What is known of an env: labels, names, reward range, threshold, limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from gymnast.envs.families import OTHER, family_of
+from gymnast.envs.settings import EnvConfig
+from gymnast.envs.single import find_spec, make_env
+from gymnast.errors import GymnastError
+
+
+@dataclass(frozen=True, slots=True)
+class EnvSpec:
+    """One env, described: read from Gymnasium where it knows, from the preset otherwise."""
+
+    id: str
+    action_labels: tuple[str, ...]  # one per Discrete action, or per component of a Box
+    observation_names: tuple[str, ...]  # one per component; a Discrete observation has one
+    reward_range: tuple[float, float]  # of a step; infinite where nothing is known
+    solved_at: float | None  # mean return that counts as solved
+    max_episode_steps: int | None
+    description: str
+    family: str
+    extra: str | None  # what must be installed beyond the core
+
+
+def read_spec(config: EnvConfig) -> EnvSpec:
+    """Describe the env of a config. The env is built once for its spaces, then closed."""
+    env = make_env(config, training=False)
+    try:
+        observation_space, action_space = env.observation_space, env.action_space
+        described = (type(env.unwrapped).__doc__ or "").strip().splitlines()
+    finally:
+        env.close()
+    registered = find_spec(config.id)
+    given = config.spec
+    entry_point = registered.entry_point if registered is not None else None
+    family = (
+        family_of(config.id, entry_point if isinstance(entry_point, str) else None) if registered else OTHER
+    )
+    solved_at = given.solved_at
+    if solved_at is None and registered is not None:
+        solved_at = registered.reward_threshold
+    return EnvSpec(
+        id=registered.id if registered is not None else config.id,
+        action_labels=_labels(
+            config, "action_labels", given.action_labels, "action {}", _count(action_space)
+        ),
+        observation_names=_labels(
+            config, "observation_names", given.observation_names, "obs[{}]", _components(observation_space)
+        ),
+        reward_range=given.reward_range or (float("-inf"), float("inf")),
+        solved_at=solved_at,
+        max_episode_steps=_time_limit(config, registered),
+        description=given.description or (described[0] if described else ""),
+        family=family.name,
+        extra=family.extra,
+    )
+
+
+def _time_limit(config: EnvConfig, registered: gym.envs.registration.EnvSpec | None) -> int | None:
+    """The tightest of the limits in force."""
+    limit = config.max_episode_steps
+    if limit is None and registered is not None:
+        limit = registered.max_episode_steps
+    limits = [limit] if limit is not None else []
+    limits += [int(w.arguments["steps"]) for w in config.wrappers if w.name == "time-limit"]
+    return min(limits, default=None)
+
+
+def _count(space: gym.Space[Any]) -> int:
+    return int(space.n) if isinstance(space, gym.spaces.Discrete) else _components(space)
+
+
+def _components(space: gym.Space[Any]) -> int:
+    return int(np.prod(space.shape)) if isinstance(space, gym.spaces.Box) else 1
+
+
+def _labels(
+    config: EnvConfig, field: str, given: tuple[str, ...] | None, pattern: str, count: int
+) -> tuple[str, ...]:
+    if given is None:
+        return tuple(pattern.format(index) for index in range(count))
+    if len(given) != count:
+        raise GymnastError(f"env.spec.{field}: {len(given)} are given, but {config.id} has {count}")
+    return given
