@@ -17,6 +17,7 @@ from gymnast.training.outcome import Outcome
 from gymnast.training.session import Session
 
 Row = dict[str, Any]
+LEAST_SECONDS = 2.0  # between checkpoints of new best scores: early in a run they come many a second
 
 
 class Keeper:
@@ -31,7 +32,8 @@ class Keeper:
         self._saved_at = time.monotonic()
         self._row = row
         self._session = session
-        self._remembered: dict[str, Any] | None = None
+        self._scoring: dict[str, Any] | None = None  # the moment whose score is still to come
+        self._best: tuple[dict[str, Any], float] | None = None  # the best moment, not yet on disk
 
     def started(self, notices: list[str]) -> None:
         """The run is under way. One that starts from other weights than its seed gives saves them at once."""
@@ -46,35 +48,42 @@ class Keeper:
 
     def save_if_due(self, result: Result | None, best: bool, asked: bool) -> None:
         """A checkpoint after a new best score, by steps, by time, or because someone asked."""
-        if result is not None and best and result.env_steps != self._session.state.env_steps:
-            self.save_scored(result)  # scored in the background: those weights are in the past
-            best = False
         settings, steps = self._settings, self._session.state.env_steps
-        reason = None
-        if best:
-            reason = "best"
-        elif asked:
+        since = time.monotonic() - self._saved_at
+        if result is not None and best:
+            self.note_best(result)
+        if asked:
             reason = "user"
         elif settings.every and steps // settings.every > self._saved_steps // settings.every:
             reason = "every"
-        elif settings.seconds and time.monotonic() - self._saved_at >= settings.seconds:
+        elif settings.seconds and since >= settings.seconds:
             reason = "time"
-        if reason is not None:
+        else:
+            if self._best is not None and since >= LEAST_SECONDS:
+                self.save_best()
+            return
+        self.save_best()
+        if not self._is_saved():
             score = result.score.mean if result is not None and result.env_steps == steps else None
             self._save(self._bundle(), score, reason)
 
     def remember(self) -> None:
         """Keep this moment until its score arrives."""
-        self._remembered = self._bundle()
+        self._scoring = self._bundle()
 
-    def save_scored(self, result: Result) -> None:
-        """Save the remembered moment, now that its score is known to be the best."""
-        assert self._remembered is not None
-        self._remembered["metrics"] |= result.score.metrics()
-        self._save(self._remembered, result.score.mean, "best")
+    def note_best(self, result: Result) -> None:
+        """Hold on to the moment that scored best, to be written soon: in memory it costs nothing."""
+        if result.env_steps == self._session.state.env_steps:
+            bundle = self._bundle()
+        else:  # scored in the background: those weights are in the past
+            assert self._scoring is not None
+            bundle = self._scoring
+            bundle["metrics"] |= result.score.metrics()
+        self._best = (bundle, result.score.mean)
 
     def save_last(self, reason: str) -> None:
-        """The final state, unless it is on disk already."""
+        """The best and the final state, unless they are on disk already."""
+        self.save_best()
         if self._session.state.updates and not self._is_saved():
             self._save(self._bundle(), None, reason)
 
@@ -82,6 +91,7 @@ class Keeper:
         """Save the last whole update and say what happened where."""
         s, saved = self._session, "nothing was learned yet"
         if s.state.updates:
+            self.save_best()
             if not self._is_saved():
                 self._save(self._bundle(with_envs=False), None, "failure")
             saved = f"everything up to step {s.state.env_steps:,} is saved"
@@ -110,6 +120,13 @@ class Keeper:
             "counters": s.state.counters(s.budget.progress(s.state)),
             "metrics": dict(self._row),
         }
+
+    def save_best(self) -> None:
+        """Write the best moment, if it is not on disk yet."""
+        if self._best is not None:
+            bundle, score = self._best
+            self._best = None
+            self._save(bundle, score, "best")
 
     def _save(self, bundle: dict[str, Any], score: float | None, reason: str) -> None:
         self.recorder.sync()  # rows first: a checkpoint must never know more than the metrics do

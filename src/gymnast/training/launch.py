@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,9 @@ def _train(
         except BaseException as error:
             status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             reason = str(error) if isinstance(error, RunFailed) else f"{type(error).__name__}: {error}"
-            keeper.finish(_outcome(session, status, reason))
+            with suppress(GymnastError):  # the disk may be what failed; the first error is the one to tell
+                keeper.save_best()
+                keeper.finish(_outcome(session, status, reason))
             raise
         finally:
             keeper.close()

@@ -94,7 +94,7 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
     if status == "finished" and s.evaluator.busy:
         result = s.evaluator.wait()
         if result is not None and _take_score(s, result):
-            keeper.save_scored(result)
+            keeper.note_best(result)
     keeper.save_last(status)
     return Outcome(status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved)
 
