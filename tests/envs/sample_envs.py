@@ -1,0 +1,213 @@
+"""Envs whose every episode is known, that fail on purpose, or that reset in each of Gymnasium's modes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+LENGTHS = (3, 1, 4, 2)  # of episodes, in turn; odd ones terminate, even ones are truncated
+
+
+class Countdown(gym.Env):
+    """Observes (episode, step, last action, noise); pays the step's number. Actions count from 1."""
+
+    def __init__(self, lengths: tuple[int, ...] = LENGTHS) -> None:
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (2, 2), np.float64)
+        self.action_space = gym.spaces.Discrete(3, start=1)
+        self.lengths = lengths
+        self.episode = self.at = 0
+
+    def _obs(self, action: int) -> np.ndarray:
+        return np.array([[self.episode, self.at], [action, self.np_random.random()]])
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.episode = 1 if seed is not None else self.episode + 1
+        self.at = 0
+        return self._obs(0), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        assert self.action_space.contains(action), action
+        self.at += 1
+        length = self.lengths[(self.episode - 1) % len(self.lengths)]
+        over = self.at >= length
+        return self._obs(action), float(self.at), over and length % 2 == 1, over and length % 2 == 0, {}
+
+
+class FromFive(gym.Env):
+    """A Discrete observation that counts from 5."""
+
+    observation_space = gym.spaces.Discrete(4, start=5)
+    action_space = gym.spaces.Box(-1, 1, (2,), np.float64)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict]:
+        super().reset(seed=seed)
+        self.at = 5
+        return self.at, {}
+
+    def step(self, action: np.ndarray) -> tuple[int, float, bool, bool, dict]:
+        assert action.dtype == np.float64
+        self.at += 1
+        return self.at, float(action.sum()), self.at == 8, False, {}
+
+
+class Failing(gym.Env):
+    """Goes wrong in a given way at a given step, if its seed is one of `seeds` (any, if unset)."""
+
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, how: str, at: int = 3, seeds: tuple[int, ...] = ()) -> None:
+        self.observation_space = gym.spaces.Box(-1, 1, (3,), np.float32)
+        self.how, self.fails_at, self.fails_with = how, at, seeds
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.at = 0
+        if self.how == "reset-shape":
+            return np.zeros(2, np.float32), {}
+        return np.zeros(3, np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        self.at += 1
+        obs, reward, terminated = np.zeros(3, np.float32), 1.0, False
+        if self.at == self.fails_at and (not self.fails_with or self.np_random_seed in self.fails_with):
+            if self.how == "raise":
+                raise RuntimeError("the motor broke")
+            if self.how == "nan-obs":
+                obs[1] = np.nan
+            if self.how == "nan-final-obs":
+                obs[1], terminated = np.nan, True
+            if self.how == "nan-reward":
+                reward = float("nan")
+            if self.how == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.how == "hang":
+                time.sleep(1000)
+        return obs, reward, terminated, False, {}
+
+
+class Huge(gym.Env):
+    """Finite values whose sum is not."""
+
+    observation_space = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        return np.full(3, 3e38, np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        return np.full(3, 3e38, np.float32), 1e300, False, False, {}
+
+
+class NoSpaces(gym.Env):
+    """Spaces that are not supported."""
+
+    def __init__(self, which: str) -> None:
+        self.observation_space = gym.spaces.Box(-1, 1, (3,), np.float32)
+        self.action_space = gym.spaces.Discrete(2)
+        if which == "obs":
+            self.observation_space = gym.spaces.Dict({"a": gym.spaces.Discrete(2)})
+        else:
+            self.action_space = gym.spaces.MultiDiscrete([2, 2])
+
+
+class PlusOne(gym.Wrapper):
+    """A user's wrapper, that says nothing of itself."""
+
+    def __init__(self, env: gym.Env, add: float = 1.0) -> None:
+        super().__init__(env)
+        self.add = add
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return obs, reward + self.add, terminated, truncated, info
+
+
+class _CountdownVector(gym.vector.VectorEnv):
+    """Countdown's lengths, without noise; Box observation (episode, step)."""
+
+    mode = AutoresetMode.DISABLED
+
+    def __init__(self, num_envs: int, max_episode_steps: int | None = None) -> None:
+        self.num_envs = num_envs
+        self.single_observation_space = gym.spaces.Box(0, np.inf, (2,), np.float32)
+        self.single_action_space = gym.spaces.Discrete(3)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.state = np.zeros((num_envs, 2), np.float32)
+
+    def reset(self, *, seed: Any = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        if seed is not None:
+            self.state[:] = 0
+        self._restart(mask)
+        return self.state.copy(), {}
+
+    def _restart(self, mask: np.ndarray) -> None:
+        self.state[mask, 0] += 1
+        self.state[mask, 1] = 0
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
+        assert self.action_space.contains(actions), actions
+        self.state[:, 1] += 1
+        lengths = np.take(LENGTHS, self.state[:, 0].astype(int) - 1, mode="wrap")
+        over = self.state[:, 1] >= lengths
+        rewards, infos = self.state[:, 1].copy(), {}
+        if over.any() and self.mode is AutoresetMode.SAME_STEP:
+            final = np.empty(self.num_envs, object)
+            for index in np.flatnonzero(over):
+                final[index] = self.state[index].copy()
+            infos = {"final_obs": final, "_final_obs": over}
+            self._restart(over)
+        return self.state.copy(), rewards, over & (lengths % 2 == 1), over & (lengths % 2 == 0), infos
+
+
+class DisabledVector(_CountdownVector):
+    metadata = {"autoreset_mode": AutoresetMode.DISABLED}  # noqa: RUF012
+
+
+class SameStepVector(_CountdownVector):
+    mode = AutoresetMode.SAME_STEP
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+
+class NextStepVector(_CountdownVector):
+    metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+
+class PlainCountdown(gym.Env):
+    """What one env of the vectors above is."""
+
+    observation_space = gym.spaces.Box(0, np.inf, (2,), np.float32)
+    action_space = gym.spaces.Discrete(3)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.episode = 1 if seed is not None else self.episode + 1
+        self.at = 0
+        return np.array([self.episode, 0], np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        self.at += 1
+        length = LENGTHS[(self.episode - 1) % len(LENGTHS)]
+        over = self.at >= length
+        obs = np.array([self.episode, self.at], np.float32)
+        return obs, float(self.at), over and length % 2 == 1, over and length % 2 == 0, {}
+
+
+for _mode in ("Disabled", "SameStep", "NextStep"):
+    if f"sample/{_mode}-v0" not in gym.registry:
+        gym.register(
+            f"sample/{_mode}-v0",
+            entry_point="sample_envs:PlainCountdown",
+            vector_entry_point=f"sample_envs:{_mode}Vector",
+        )
