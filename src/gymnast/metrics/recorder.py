@@ -60,7 +60,7 @@ class Recorder:
             end = len(file.readline())
             for line in file:
                 cells = line.split(b",")
-                if len(cells) != len(header) or int(cells[place]) > updates:
+                if len(cells) != len(header) or not cells[place].isdigit() or int(cells[place]) > updates:
                     break
                 end += len(line)
             file.truncate(end)
@@ -82,10 +82,9 @@ class Recorder:
     def _append(self, line: bytes) -> None:
         try:
             if self._handle is None:
-                new = not self.path.exists()
                 self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
                 self._size = os.fstat(self._handle).st_size
-                if new or self._size == 0:
+                if self._size == 0:
                     line = (",".join(self._columns) + "\n").encode() + line
             written = os.write(self._handle, line)
             while written < len(line):  # the next write raises with the reason

@@ -222,9 +222,11 @@ def prune(run: Run, keep: int) -> None:
 
 def rewind(run: Run, checkpoint: Checkpoint) -> None:
     """Before training goes on from `checkpoint`: drop what came after it and what a killed process
-    left behind, so that no checkpoint of a future that never happens is ever the last or the best."""
+    left behind, so that no checkpoint of a future that never happens is ever the last or the best.
+    Needs the run's lock."""
     _remove([later for later in list_checkpoints(run) if later.env_steps > checkpoint.env_steps])
     _remove_orphans(run)
+    remove_leftovers(run.path)
 
 
 def _verified(checkpoint: Checkpoint, sidecar: Sidecar, part: str) -> bytes:

@@ -18,7 +18,7 @@ def describe_process(argv: list[str] | None = None) -> dict[str, Any]:
     """The facts that a reader of a run asks for first. Takes a few milliseconds."""
     packages = ["gymnast", "numpy", "gymnasium", *(["torch"] if "torch" in sys.modules else [])]
     return {
-        "command": [redact(part) for part in (sys.argv if argv is None else argv)],
+        "command": _redacted(sys.argv if argv is None else argv),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
         "git_commit": git_commit(),
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
@@ -45,6 +45,12 @@ def redact(text: str) -> str:
     if match := _SECRET_NAME.search(text):
         return text[: match.end()] + "***"
     return _SECRET_VALUE.sub("***", text)
+
+
+def _redacted(argv: list[str]) -> list[str]:
+    """`--api-key abc` as well as `api_key=abc`."""
+    hidden = [before.startswith("-") and bool(_SECRET_NAME.search(f"{before}=")) for before in ["", *argv]]
+    return ["***" if hide else redact(part) for part, hide in zip(argv, hidden, strict=False)]
 
 
 def _version(package: str) -> str | None:

@@ -20,7 +20,7 @@ def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> Run:
     Pass `allow_paths=False` for references that come from outside: then nothing leaves `root`.
     """
     if reference == "@last":
-        return _from_entry(root, _entries(root)[0].id)
+        return Run(root / _entries(root)[0].id)
     if reference == "@best":
         return _best(root)
     if reference.startswith("@"):
@@ -30,6 +30,8 @@ def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> Run:
     ids = sorted(run.id for run in run_folders(root))
     if reference in ids:
         return Run(root / reference)
+    if allow_paths and _is_run_folder(reference):  # a folder's name, from within the runs folder
+        return _from_path(reference, allow_paths)
     matches = [run_id for run_id in ids if reference and run_id.startswith(reference)]
     if len(matches) == 1:
         return Run(root / matches[0])
@@ -45,13 +47,13 @@ def parse_reference(reference: str) -> tuple[str, str | None]:
     """`RUN/CHECKPOINT` → (run, checkpoint); the checkpoint is None where none is named."""
     text = reference.rstrip("/") or reference
     head, _, tail = text.replace(os.sep, "/").rpartition("/")
-    if not head or (Path(text) / "run.json").is_file():
+    if not head or _is_run_folder(text):
         return text, None
     if match := _CHECKPOINT_NAME.fullmatch(tail):
         folder, _, last = head.rpartition("/")
         return (folder if last == "checkpoints" and folder else head), match[1]
-    # `abcd/@bset` is a misspelt checkpoint; `runs/abcd` and `../abcd` are paths to a run.
-    if tail.startswith("@") or not (_is_path(head) or Path(head).exists()):
+    # `abcd/@bset` is a misspelt checkpoint; `runs/abcd` and `../abcd` are meant as paths to a run.
+    if tail.startswith("@") or not (_is_path(head) or os.path.isdir(head)):  # noqa: PTH112
         return head, tail
     return text, None
 
@@ -82,11 +84,7 @@ def _best(root: Path) -> Run:
         raise GymnastError(
             f"@best is unclear: scores of {', '.join(envs)} do not compare; try: gymnast runs best {envs[0]}"
         )
-    return _from_entry(root, max(scored, key=lambda e: (e.best_score or 0.0, e.created)).id)
-
-
-def _from_entry(root: Path, run_id: str) -> Run:
-    return Run(root / run_id)
+    return Run(root / max(scored, key=lambda e: (e.best_score or 0.0, e.created)).id)
 
 
 def _is_path(reference: str) -> bool:
@@ -96,7 +94,13 @@ def _is_path(reference: str) -> bool:
 def _from_path(reference: str, allowed: bool) -> Run:
     if not allowed:
         raise GymnastError(f"{reference!r} is not a run id")
-    path = Path(reference).expanduser().resolve()
-    if not (path / "run.json").is_file():
+    if not _is_run_folder(reference):
         raise GymnastError(f"{reference} is not a run folder: it has no run.json")
-    return Run(path)
+    return Run(Path(reference).expanduser().resolve())
+
+
+def _is_run_folder(reference: str) -> bool:
+    if not reference:
+        return False
+    # os.path answers False to names that no file can have, where pathlib raises.
+    return os.path.isfile(os.path.join(os.path.expanduser(reference), "run.json"))  # noqa: PTH111, PTH113, PTH118

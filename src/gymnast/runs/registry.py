@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal, get_args
 
 from gymnast.errors import GymnastError, RunFailed, did_you_mean
@@ -46,21 +47,41 @@ class RunEntry:
     updated: str = ""
 
 
+_NUMBER, _MAYBE_NUMBER, _MAYBE_TEXT = (int, float), (int, float, NoneType), (str, NoneType)
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("id", "name", "env", "algo", "created", "status", "updated"), (str,)),
+    **dict.fromkeys(("variant", "reason"), _MAYBE_TEXT),
+    **dict.fromkeys(("best_score", "last_score", "merit", "seed"), _MAYBE_NUMBER),
+    **dict.fromkeys(("env_steps", "seconds"), _NUMBER),
+    "solved": (bool,),
+}
+_FLAGS = {"solved"}
 _STARTED = ("id", "name", "env", "variant", "algo", "seed", "created")
 _STANDS = tuple(field.name for field in fields(RunEntry) if field.name not in _STARTED)
-_GIVEN = tuple(name for name in _STANDS if name not in ("updated", "merit"))
+# What `update` takes, and the plain type that NumPy's numbers are brought to.
+_PLAIN: dict[str, type] = {
+    **dict.fromkeys(("status", "reason"), str),
+    **dict.fromkeys(("best_score", "last_score", "seconds"), float),
+    "solved": bool,
+    "env_steps": int,
+}
 
 
 def update(root: Path, run_id: str, **stands: Any) -> RunEntry:
     """Record how a run stands: any of status, reason, solved, best_score, last_score, env_steps,
     seconds. The rest stays as it was; the figure of merit is worked out when the run ends."""
     for name in stands:
-        if name not in _GIVEN:
-            raise GymnastError(f"the registry has no field {name!r}{did_you_mean(name, _GIVEN)}")
+        if name not in _PLAIN:
+            raise GymnastError(f"the registry has no field {name!r}{did_you_mean(name, _PLAIN)}")
     if stands.get("status", "running") not in STATUSES:
         raise GymnastError(f"a run is {', '.join(STATUSES)}, not {stands['status']!r}")
+    if stands.get("status") == "running":
+        stands.setdefault("reason", None)  # a resumed run has not ended after all
     run = open_run(root, run_id)
-    entry = replace(_read_entry(run), **stands, updated=now())
+    plain: dict[str, Any] = {
+        name: None if value is None else _PLAIN[name](value) for name, value in stands.items()
+    }
+    entry = replace(_read_entry(run), **plain, updated=now())
     if entry.status != "running":
         entry = replace(entry, merit=merit.of_run(run))
     document = asdict(entry)
@@ -92,8 +113,11 @@ def entries(root: Path) -> list[RunEntry]:
 
 
 def entry_of(run: Run) -> RunEntry:
-    """One run as it stands now."""
-    return _as_it_is(run, _read_entry(run))
+    """One run as it stands now; a killed one never worked out its merit, so that is done here."""
+    entry = _as_it_is(run, _read_entry(run))
+    if entry.status == "interrupted" and entry.merit is None:
+        return replace(entry, merit=merit.of_run(run))
+    return entry
 
 
 def rebuild(root: Path) -> list[RunEntry]:
@@ -125,12 +149,13 @@ def _as_it_is(run: Run, entry: RunEntry) -> RunEntry:
 
 def _read_entry(run: Run) -> RunEntry:
     """From the run's own files; checkpoints and metrics stand in for a lost status.json."""
-    started = {name: value for name, value in run.info().items() if name in _STARTED}
-    started["id"] = run.id  # a copied or renamed folder goes by its folder's name
+    started = run.info()
     stands = read_json(run.status_path)
     if stands is None:
         stands = _guess(run)
-    return RunEntry(**started, **{name: value for name, value in stands.items() if name in _STANDS})
+    values = {name: started.get(name) for name in _STARTED} | {name: stands.get(name) for name in _STANDS}
+    # A copied or renamed folder goes by its folder's name.
+    return RunEntry(**{**_sound(values), "id": run.id})
 
 
 def _guess(run: Run) -> dict[str, Any]:
@@ -149,6 +174,18 @@ def _guess(run: Run) -> dict[str, Any]:
     }
 
 
+def _sound(values: dict[str, Any]) -> dict[str, Any]:
+    """What has the type it should; a hand that edits JSON slips."""
+    return {
+        name: value
+        for name, value in values.items()
+        if name in _TYPES
+        and isinstance(value, _TYPES[name])
+        and (name in _FLAGS) == isinstance(value, bool)
+        and (name != "status" or value in STATUSES)
+    }
+
+
 def _index_path(root: Path) -> Path:
     return root / "registry.json"
 
@@ -156,8 +193,11 @@ def _index_path(root: Path) -> Path:
 def _read_index(root: Path) -> dict[str, RunEntry] | None:
     document = read_json(_index_path(root))
     try:
-        return {item["id"]: RunEntry(**item) for item in document["runs"]} if document else None
-    except (KeyError, TypeError):  # damaged, or of another version
+        items = document["runs"] if document else None
+        if items is None or any(_sound(item) != item for item in items):
+            return None
+        return {item["id"]: RunEntry(**item) for item in items}
+    except (KeyError, TypeError, AttributeError):  # damaged, or of another version
         return None
 
 

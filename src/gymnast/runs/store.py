@@ -29,12 +29,13 @@ from pathlib import Path
 from typing import Any
 
 from gymnast.errors import GymnastError, RunFailed, did_you_mean
-from gymnast.runs.files import fsync_folder, read_json, remove_leftovers, write_atomic, write_failed
+from gymnast.runs.files import fsync_folder, read_json, write_atomic, write_failed
 
 RUN_ID = re.compile(r"[a-z][a-z0-9]{7}")
 _UNFINISHED = ".new-"  # hidden until complete
 _DOOMED = ".gone-"  # hidden while being deleted
 _STALE_SECONDS = 3600.0
+_LOCK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,9 @@ class Run:
 
         lock = FileLock(self.lock_path)
         try:
-            lock.acquire(timeout=0.5)  # a process that only looks (`is_locked`) holds it for an instant
+            # Not at once: `is_locked` of another process holds it for an instant, and the env workers of
+            # a killed training share its lock until they notice that it is gone.
+            lock.acquire(timeout=_LOCK_SECONDS)
         except Timeout:
             raise GymnastError(f"run {self.id} is being trained by another process") from None
         except OSError as error:
@@ -118,8 +121,8 @@ class Run:
             lock.acquire(timeout=0)
         except Timeout:
             return True
-        except OSError:  # a folder that may only be read: nobody here can say better
-            return False
+        except OSError:  # another user's folder, not ours to lock: believe what the run says of itself
+            return True
         lock.release()
         return False
 
@@ -151,7 +154,7 @@ def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, 
     `info` goes to run.json: what `provenance.describe_process` says, and env, variant, algo, seed
     and budget_env_steps, which the registry and the figure of merit read.
     """
-    made_root = not root.exists()
+    made = [folder for folder in (root, *root.parents) if not folder.exists()]
     unfinished: Path | None = None
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -161,7 +164,8 @@ def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, 
         draft = Run(unfinished)
         draft.checkpoints.mkdir(parents=True)
         write_atomic(draft.config_path, config_yaml_text, sync_folder=False)
-        record = {"id": run.id, "name": name, "created": now(), **info}
+        own = {"id": run.id, "name": name, "created": now()}
+        record = {**own, **info, **own}
         write_atomic(draft.info_path, json.dumps(record, indent=2) + "\n")
         unfinished.rename(run.path)
         fsync_folder(root)
@@ -169,9 +173,9 @@ def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, 
     except (OSError, RunFailed) as error:
         if unfinished is not None:
             shutil.rmtree(unfinished, ignore_errors=True)
-        if made_root:
+        for folder in made:
             with suppress(OSError):
-                root.rmdir()  # succeeds only while empty
+                folder.rmdir()  # succeeds only while empty
         reason = write_failed(root, error) if isinstance(error, OSError) else error
         raise GymnastError(f"no run can be created in {root}: {reason}") from error
 
@@ -210,11 +214,6 @@ def delete_run(run: Run) -> None:
     shutil.rmtree(doomed, ignore_errors=True)
 
 
-def remove_run_leftovers(run: Run) -> None:
-    """On resume, with the lock held: drop temporary files of a killed process."""
-    remove_leftovers(run.path)
-
-
 def now() -> str:
     """This moment in UTC, in a form that sorts as text."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
@@ -235,5 +234,6 @@ def _sweep(root: Path) -> None:
     """Remove what killed processes left half made or half deleted."""
     for prefix in (_UNFINISHED, _DOOMED):
         for path in root.glob(f"{prefix}*"):
-            if time.time() - path.stat().st_mtime > _STALE_SECONDS:
-                shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):  # another process may be sweeping too
+                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,130 @@
+"""Runs as tables in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from gymnast.metrics.console import duration, short
+from gymnast.metrics.sparkline import sparkline
+from gymnast.runs.registry import RunEntry
+
+
+def terminal() -> Console:
+    """A terminal to print tables on; a pipe gets room enough for whole rows."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=160)
+
+
+def print_entries(found: Sequence[RunEntry]) -> None:
+    """One row a run."""
+    styles = {"running": "cyan", "interrupted": "yellow", "failed": "red"}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("run", "name", "seed", "status"):
+        table.add_column(column)
+    for column in ("best", "last", "merit", "steps", "time", "started"):
+        table.add_column(column, justify="right")
+    for e in found:
+        table.add_row(
+            *(e.id, e.name, "" if e.seed is None else str(e.seed), _outcome(e)),
+            *(_score(e.best_score), _score(e.last_score), _score(e.merit)),
+            *(short(e.env_steps), duration(e.seconds), ago(e.created)),
+            style="green" if e.solved else styles.get(e.status),
+        )
+    terminal().print(table)
+
+
+def print_comparison(found: Sequence[RunEntry], settings: dict[str, list[Any]]) -> None:
+    """One column a run: results first, then the settings in which they differ."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for entry in found:
+        table.add_column(entry.id)
+    for label, value in _RESULTS.items():
+        table.add_row(label, *(value(entry) for entry in found))
+    table.add_section()
+    for key, values in settings.items():
+        table.add_row(key, *("" if value is None else str(value) for value in values))
+    terminal().print(table)
+
+
+def print_summary(summary: dict[str, Any]) -> None:
+    """What `summary.summarise` found, for people."""
+    entry = RunEntry(**summary["run"])
+    screen = terminal()
+    facts = Table.grid(padding=(0, 2))
+    for label, value in {"run": lambda e: e.id, **_RESULTS}.items():
+        facts.add_row(label, value(entry))
+    if entry.reason:
+        facts.add_row("ended", entry.reason)
+    for resume in summary["resumes"]:
+        facts.add_row("resumed", f"at step {resume['env_steps']:,}, {ago(resume['created'])}")
+    facts.add_row("command", " ".join(summary["command"]))
+    facts.add_row("folder", summary["path"])
+    screen.print(facts)
+    scores = [evaluation["score"] for evaluation in summary["evals"]]
+    if scores:
+        line = sparkline(scores, 60)
+        screen.print(
+            f"\n{len(scores)} evaluations, {min(scores):,.2f} to {max(scores):,.2f}  [cyan]{line}[/]"
+        )
+    if not summary["checkpoints"]:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("checkpoint", justify="right")
+    table.add_column("score", justify="right")
+    for column in ("saved for", "when", ""):
+        table.add_column(column)
+    for saved in summary["checkpoints"]:
+        marks = [name for name in ("best", "last") if saved[name]] + (
+            [saved["damaged"]] if saved["damaged"] else []
+        )
+        table.add_row(
+            str(saved["env_steps"]),
+            _score(saved["score"]),
+            saved["reason"],
+            ago(saved["created"]),
+            ", ".join(marks),
+        )
+    screen.print(table)
+
+
+def ago(moment: str) -> str:
+    """An ISO time as '5 min ago'."""
+    try:
+        seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
+    except (TypeError, ValueError):
+        return ""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit} ago"
+    return "just now"
+
+
+def _score(value: float | None) -> str:
+    return "" if value is None else f"{value:,.2f}"
+
+
+def _outcome(entry: RunEntry) -> str:
+    return "solved" if entry.solved and entry.status == "finished" else entry.status
+
+
+_RESULTS: dict[str, Callable[[RunEntry], str]] = {
+    "name": lambda e: e.name,
+    "env": lambda e: e.env,
+    "algo": lambda e: e.algo,
+    "seed": lambda e: "" if e.seed is None else str(e.seed),
+    "status": _outcome,
+    "best score": lambda e: _score(e.best_score),
+    "last score": lambda e: _score(e.last_score),
+    "merit": lambda e: _score(e.merit),
+    "env steps": lambda e: short(e.env_steps),
+    "time": lambda e: duration(e.seconds),
+    "steps/s": lambda e: f"{e.env_steps / e.seconds:,.0f}" if e.seconds else "",
+    "started": lambda e: ago(e.created),
+}

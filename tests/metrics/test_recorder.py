@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gymnast.errors import GymnastError
+from gymnast.metrics.catalogue import CATALOGUE, COUNTERS, UnknownMetric
+from gymnast.metrics.csv_file import read_columns, read_header, read_metrics
+from gymnast.metrics.recorder import Recorder
+
+KEYS = [key for key in CATALOGUE if not key.endswith("*") and key not in COUNTERS] + [
+    "env/reward_part/centre"
+]
+
+
+def counters(updates: int) -> dict[str, float]:
+    return dict.fromkeys(COUNTERS, 0) | {"time/updates": updates, "time/env_steps": 8 * updates}
+
+
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats())
+
+
+def equal(a: float | None, b: float | None) -> bool:
+    if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
+        return math.isnan(b)
+    return a == b and (
+        not isinstance(a, float) or math.copysign(1, a) == math.copysign(1, b or 0.0) or a != 0
+    )
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6), max_size=6))
+def test_any_rows_come_back_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, float | None]]
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "metrics.csv"
+    full = [counters(index) | row for index, row in enumerate(rows)]
+    with Recorder(path) as recorder:
+        for row in full:
+            recorder.write(row)
+    back = read_metrics(path)
+    assert len(back) == len(full)
+    for row, found in zip(full, back, strict=True):
+        expected = {key: value for key, value in row.items() if value is not None}
+        assert found.keys() == expected.keys()
+        assert all(equal(value, found[key]) for key, value in expected.items())
+
+
+def test_numpy_numbers_and_columns(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    with Recorder(path) as recorder:
+        recorder.write(
+            counters(1)
+            | {"train/kl": np.float32(0.1), "time/epochs": np.int64(4), "eval/solved": np.bool_(True)}
+        )
+        recorder.write(counters(2) | {"train/kl": np.array(0.25), "train/entropy": float("inf")})
+    columns = read_columns(path, ["train/kl", "train/entropy", "opt/lr", "time/updates"])
+    np.testing.assert_array_equal(columns["train/kl"], [float(np.float32(0.1)), 0.25])
+    np.testing.assert_array_equal(columns["train/entropy"], [np.nan, np.inf])
+    np.testing.assert_array_equal(columns["opt/lr"], [np.nan, np.nan])
+    assert list(read_columns(path)) == read_header(path)
+    assert read_header(path)[: len(COUNTERS)] == list(COUNTERS)
+
+
+def test_undeclared_keys_and_values_that_are_no_numbers_write_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    with Recorder(path) as recorder:
+        recorder.write(counters(1))
+        before = path.read_bytes()
+        with pytest.raises(
+            UnknownMetric, match=r"no metric 'train/kll' in the catalogue .did you mean 'train/kl'"
+        ):
+            recorder.write(counters(2) | {"train/kll": 0.1})
+        with pytest.raises(GymnastError, match=r"a metric is a number, not str"):
+            recorder.write(counters(2) | {"train/kl": "high"})  # type: ignore[dict-item]
+        with pytest.raises(GymnastError, match=r"needs every counter; it lacks time/seconds"):
+            recorder.write({key: value for key, value in counters(2).items() if key != "time/seconds"})
+        kept = [line.split(b",")[:7] for line in path.read_bytes().splitlines()]
+        assert kept == [line.split(b",")[:7] for line in before.splitlines()]
+        recorder.write(counters(2))
+    assert [row["time/updates"] for row in read_metrics(path)] == [1, 2]
+    with pytest.raises(UnknownMetric):
+        Recorder(tmp_path / "other.csv", ["nonsense"])
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.csv"]
+
+
+def test_a_new_key_widens_the_header_and_keeps_the_rows(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    with Recorder(path, ["opt/lr"]) as recorder:
+        recorder.write(counters(1) | {"opt/lr": 0.1})
+        recorder.write(counters(2) | {"opt/lr": 0.1, "train/kl": 0.5})
+        recorder.write(counters(3) | {"env/reward_part/b": 1.0, "env/reward_part/a": 2.0})
+    with Recorder(path) as recorder:
+        recorder.write(counters(4) | {"eval/best": 3})
+    assert read_header(path)[len(COUNTERS) :] == [
+        "train/kl",
+        "opt/lr",
+        "env/reward_part/a",
+        "env/reward_part/b",
+        "eval/best",
+    ]
+    rows = read_metrics(path)
+    assert [{key: row[key] for key in row if key not in COUNTERS} for row in rows] == [
+        {"opt/lr": 0.1},
+        {"opt/lr": 0.1, "train/kl": 0.5},
+        {"env/reward_part/a": 2.0, "env/reward_part/b": 1.0},
+        {"eval/best": 3},
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.csv"]
+
+
+def test_resume_drops_later_rows_and_a_half_written_line(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    with Recorder(path) as recorder:
+        for updates in range(1, 8):
+            recorder.write(counters(updates) | {"opt/lr": 0.1})
+    whole = path.read_bytes()
+    with path.open("ab") as file:
+        file.write(b"8,8,8,")
+    assert len(read_metrics(path)) == 7
+    with Recorder(path) as recorder:
+        assert path.read_bytes() == whole
+        recorder.truncate_after(5)
+        assert [row["time/updates"] for row in read_metrics(path)] == [1, 2, 3, 4, 5]
+        for updates in (6, 7):
+            recorder.write(counters(updates) | {"opt/lr": 0.1})
+    assert path.read_bytes() == whole  # as if it had never stopped
+
+
+@pytest.mark.parametrize("cut", [1, 20, 90])
+def test_a_half_written_header(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "metrics.csv"
+    with Recorder(path) as recorder:
+        recorder.write(counters(1))
+    path.write_bytes(path.read_bytes()[:cut])
+    assert read_metrics(path) == []
+    with Recorder(path) as recorder:
+        recorder.truncate_after(0)
+        recorder.write(counters(1))
+    assert [row["time/updates"] for row in read_metrics(path)] == [1]
+
+
+def test_no_file_yet(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    assert read_metrics(path) == []
+    assert read_columns(path, ["opt/lr"])["opt/lr"].shape == (0,)
+    with Recorder(path) as recorder:
+        recorder.truncate_after(3)
+        recorder.sync()
+    assert not path.exists()
+
+
+def test_a_row_of_the_wrong_width_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    path.write_text("time/updates,opt/lr\n1,2\n1,2,3\n")
+    with pytest.raises(GymnastError, match=r"line 3 has 3 cells, the header has 2"):
+        read_metrics(path)
+
+
+def test_a_full_disk_leaves_whole_rows_only(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        "from gymnast.errors import RunFailed; from gymnast.metrics.recorder import Recorder\n"
+        "from gymnast.metrics.catalogue import COUNTERS\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "recorder = Recorder(Path(sys.argv[1]))\n"
+        "try:\n"
+        "    for n in range(1, 1000): recorder.write(dict.fromkeys(COUNTERS, 0) | {'time/updates': n})\n"
+        "except RunFailed as error: print(n, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    failed_at, _, words = done.stdout.partition(" ")
+    assert "metrics.csv: the file would grow past" in words
+    assert path.read_bytes().endswith(b"\n")
+    assert [row["time/updates"] for row in read_metrics(path)] == list(range(1, int(failed_at)))
+
+
+def test_a_row_is_cheap(tmp_path: Path) -> None:
+    row = counters(1) | {key: 1 / (index + 3) for index, key in enumerate(KEYS[:40])}
+    best = math.inf
+    with Recorder(tmp_path / "metrics.csv") as recorder:
+        recorder.write(row)
+        for _ in range(5):
+            start = time.perf_counter()
+            for _ in range(200):
+                recorder.write(row)
+            best = min(best, (time.perf_counter() - start) / 200)
+    assert best < 100e-6  # 1 % of a run with 100 updates a second
