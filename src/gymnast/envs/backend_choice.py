@@ -6,12 +6,9 @@ an env pays for it. A cache that is damaged or cannot be written is ignored.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
 import json
 import os
-import platform
-import tempfile
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +19,6 @@ import numpy as np
 
 from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.workers import usable_cores
 from gymnast.errors import GymnastError
 
 FEWEST_FOR_NATIVE = 4  # below, single envs cost no more
@@ -38,14 +34,16 @@ def choose_backend(
     n_envs: int,
     *,
     build: Build,
-    native_possible: bool,
-    workers_possible: bool,
+    native_possible: Callable[[], bool],
+    workers_possible: Callable[[], bool],
     training: bool = True,
 ) -> str:
     """The backend to use; `build` makes one by name, for measuring."""
-    if native_possible and n_envs >= FEWEST_FOR_NATIVE:
+    if n_envs == 1:
+        return "sync"
+    if n_envs >= FEWEST_FOR_NATIVE and native_possible():
         return "native"
-    if n_envs == 1 or not workers_possible:
+    if not workers_possible():
         return "sync"
     key = _key(config, n_envs, training)
     remembered = _recall(key)
@@ -94,8 +92,18 @@ def _random_actions(space: gym.Space[Any], n_envs: int, seed: int) -> np.ndarray
     return random.uniform(low, np.maximum(low, high), size=(n_envs, *space.shape)).astype(np.float32)
 
 
+def usable_cores() -> int:
+    """Cores this process may run on; containers and `taskset` allow fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 def _key(config: EnvConfig, n_envs: int, training: bool) -> str:
     """All that the answer depends on: the env as configured, how many, the machine, the versions."""
+    # Imported here and below: CartPole starts without them, and they take a while.
+    import hashlib
+    import platform
+    from importlib.metadata import version
+
     what = {
         "env": config.model_dump(
             mode="json", include={"id", "kwargs", "wrappers", "workers", "max_episode_steps"}
@@ -111,7 +119,7 @@ def _key(config: EnvConfig, n_envs: int, training: bool) -> str:
         ],
         "versions": [
             platform.python_version(),
-            *map(importlib.metadata.version, ("gymnast", "gymnasium", "numpy")),
+            *map(version, ("gymnast", "gymnasium", "numpy")),
         ],
     }
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
@@ -141,6 +149,8 @@ def _recall(key: str) -> str | None:
 
 def _remember(key: str, choice: str) -> None:
     """Added by a whole new file in the old one's place: a reader never meets half of it."""
+    import tempfile
+
     try:
         path = cache_file()
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,6 @@ from gymnast.envs.native import build_native, why_not_native
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env, reward_parts
 from gymnast.envs.spaces import check_spaces
-from gymnast.envs.workers import WorkerEnvs, why_not_workers
 from gymnast.errors import GymnastError, did_you_mean
 
 BACKENDS = ("sync", "workers", "native", "envpool")
@@ -39,6 +38,8 @@ def build_envs(
         if name == "native":
             return build_native(config, n_envs, seeds[0])
         if name == "workers":
+            from gymnast.envs.workers import WorkerEnvs
+
             return WorkerEnvs(config, seeds, training=training)
         if name == "envpool":
             return build_envpool(config, n_envs, seeds[0])
@@ -50,8 +51,8 @@ def build_envs(
             config,
             n_envs,
             build=build,
-            native_possible=why_not_native(config, training=training, render_mode=render_mode) is None,
-            workers_possible=why_not_workers(config, render_mode) is None,
+            native_possible=lambda: _why_not(config, "native", training, render_mode) is None,
+            workers_possible=lambda: _why_not(config, "workers", training, render_mode) is None,
             training=training,
         )
     elif chosen not in BACKENDS:
@@ -60,20 +61,23 @@ def build_envs(
             f" there are auto, {', '.join(BACKENDS)}"
         )
     else:
-        _check_possible(config, chosen, training, render_mode)
+        reason = _why_not(config, chosen, training, render_mode)
+        if reason is not None:
+            raise GymnastError(f"env.backend {chosen} cannot step '{config.id}': {reason}; use sync or auto")
     return build(chosen)
 
 
-def _check_possible(config: EnvConfig, backend: str, training: bool, render_mode: str | None) -> None:
-    reason = None
+def _why_not(config: EnvConfig, backend: str, training: bool, render_mode: str | None) -> str | None:
+    """Why a backend cannot step this env, or None if it can."""
     if backend == "native":
-        reason = why_not_native(config, training=training, render_mode=render_mode)
-    elif backend == "workers":
-        reason = why_not_workers(config, render_mode)
-    elif backend == "envpool":
-        reason = why_not_envpool(config, training=training, render_mode=render_mode)
-    if reason is not None:
-        raise GymnastError(f"env.backend {backend} cannot step '{config.id}': {reason}; use sync or auto")
+        return why_not_native(config, training=training, render_mode=render_mode)
+    if backend == "envpool":
+        return why_not_envpool(config, training=training, render_mode=render_mode)
+    if backend == "workers":
+        from gymnast.envs.workers import why_not_workers  # brings subprocess, which sync runs do without
+
+        return why_not_workers(config, render_mode)
+    return None
 
 
 def _in_process(

@@ -3,7 +3,8 @@
 EnvPool spends a step on each reset unless it is told to reset: after each step the finished envs
 are, and in its synchronous mode that call waits for those alone. Its envs are written anew in C++
 with random numbers of their own, so `auto` never takes it: results must not depend on whether it
-happens to be installed.
+happens to be installed. An env that ends at its time limit's very step is reported by EnvPool as
+truncated alone, where Gymnasium says both.
 """
 
 from __future__ import annotations

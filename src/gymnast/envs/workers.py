@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from gymnast.envs.backend_choice import usable_cores
 from gymnast.envs.contract import EnvFailure, Step
 from gymnast.envs.in_process import saved_envs
 from gymnast.envs.settings import EnvConfig
@@ -36,11 +37,6 @@ _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
     "from gymnast.envs.worker_process import main; main(*map(int, sys.argv[2:]))"
 )
-
-
-def usable_cores() -> int:
-    """Cores this process may run on; containers and `taskset` allow fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def why_not_workers(config: EnvConfig, render_mode: str | None = None) -> str | None:
