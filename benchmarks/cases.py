@@ -75,7 +75,8 @@ CASES = (
         "cartpole-solve",
         "CartPole-v1 from process start until a greedy evaluation over 100 episodes reaches 475. SB3: RL "
         "Zoo's settings, a check over 10 episodes every 5,120 steps, then 100. Ours: `gymnast train "
-        "CartPole-v1:ppo`, the whole process; the score is that of an independent evaluation.",
+        "CartPole-v1:ppo eval.episodes=100`, the whole process. Our score, and whether it counts as solved, "
+        "are those of an independent evaluation afterwards; SB3's are its own.",
         {SB3: sb3_cartpole_solve, GYMNAST: our_cartpole_solve},
         (Comparison("seconds", (GYMNAST, "seconds"), (SB3, "seconds"), at_most=1 / 3),),
         repeats=5,
@@ -92,7 +93,8 @@ CASES = (
         "lunarlander-solve",
         "LunarLander-v3 from process start until a greedy evaluation over 100 episodes reaches 200. SB3: "
         "RL Zoo's settings, a check over 20 episodes every 25k steps, then 100. Ours: `gymnast train "
-        "LunarLander-v3:ppo`, the whole process; the score is that of an independent evaluation.",
+        "LunarLander-v3:ppo eval.episodes=100`, the whole process. Our score, and whether it counts as "
+        "solved, are those of an independent evaluation afterwards; SB3's are its own.",
         {SB3: sb3_lunarlander_solve, GYMNAST: our_lunarlander_solve},
         (Comparison("seconds", (GYMNAST, "seconds"), (SB3, "seconds"), at_most=1 / 6),),
         quick_repeats=1,
@@ -100,8 +102,8 @@ CASES = (
     ),
     Case(
         "first-update",
-        "From process start to the end of the first update: 256 env steps and 20 epochs. For us it is the "
-        "whole process, with a run folder and checkpoint written.",
+        "From process start to the end of the first update: 256 env steps and 20 epochs. The whole "
+        "process stands beside it: ours also writes a run folder with a checkpoint.",
         {
             SB3: sb3_first_update,
             "Gymnast, NumPy": our_first_update("numpy"),

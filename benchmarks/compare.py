@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cases import CASES, Case
 from measures import Sample
+from processes import Bystanders
 from report import Record, case_lines, document, machine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +26,9 @@ def measure(case: Case, repeats: int, quick: bool) -> Record:
         start = repeat % len(sides)
         for side in sides[start:] + sides[:start]:
             print(f"{case.name}: {repeat + 1}/{repeats} {side}", file=sys.stderr, flush=True)
-            samples[side].append(case.sides[side](repeat + 1, quick))
+            with Bystanders() as bystanders:
+                sample = case.sides[side](repeat + 1, quick)
+            samples[side].append(sample | {"others": bystanders.cores})
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return Record(case.name, today, quick, machine(), samples)
 

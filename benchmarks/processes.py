@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,35 @@ def run(command: Sequence[str | Path], watch: Callable[[int], None] | None = Non
         # ru_maxrss is in bytes on macOS and in KiB everywhere else
         peak = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
         return Finished(started, seconds, peak, out.read())
+
+
+class Bystanders:
+    """How many cores processes that are not ours kept busy while this was entered: a disturbed figure."""
+
+    def __enter__(self) -> Bystanders:
+        self.cores = 0.0
+        self._since = (time.perf_counter(), _busy_seconds(), _own_seconds())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        clock, busy, own = self._since
+        spent = (_busy_seconds() - busy) - (_own_seconds() - own)
+        self.cores = max(0.0, spent / (time.perf_counter() - clock))
+
+
+def _busy_seconds() -> float:
+    """CPU seconds of the whole machine since it started; 0 where the system does not say."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return 0.0
+    user, nice, system, _, _, irq, softirq, *_ = (int(word) for word in stat.read_text().split()[1:9])
+    return (user + nice + system + irq + softirq) / float(os.sysconf("SC_CLK_TCK"))
+
+
+def _own_seconds() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def script(name: str, *arguments: object) -> list[str]:

@@ -17,6 +17,7 @@ from measures import Sample
 QUANTITIES = {
     "sps": "env steps/s",
     "seconds": "seconds",
+    "process_seconds": "seconds, whole process",
     "peak_mib": "peak MiB",
     "env_steps": "env steps",
     "score": "score",
@@ -89,7 +90,8 @@ def case_lines(case: Case, record: Record) -> list[str]:
     repeats = len(next(iter(record.samples.values())))
     lines = [f"## {case.name}", "", case.what, ""]
     times = "once" if repeats == 1 else f"{repeats} times"
-    lines += [f"Measured {times} on {record.when}{', in the quick mode' if record.quick else ''}.", ""]
+    mode = ", in the quick mode" if record.quick else ""
+    lines += [f"Measured {times} on {record.when}{mode}.{_disturbed(record)}", ""]
     lines += [f"| side | {' | '.join(QUANTITIES[key] for key in quantities)} |"]
     lines += ["| --- |" + " ---: |" * len(quantities)]
     for side, samples in record.samples.items():
@@ -103,6 +105,13 @@ def case_lines(case: Case, record: Record) -> list[str]:
             verdict = "met" if comparison.met(statistics.median(values)) else "missed"
         lines.append(f"| {comparison.what} | {spread(values)} | {goal(comparison)} | {verdict} |")
     return [*lines, ""]
+
+
+def _disturbed(record: Record) -> str:
+    others = max(sample["others"] for samples in record.samples.values() for sample in samples)
+    if others < 0.25:
+        return ""
+    return f" **Disturbed: other processes kept up to {others:.1f} cores busy meanwhile.**"
 
 
 def _cell(samples: list[Sample], key: str) -> str:
@@ -121,8 +130,8 @@ least … **median** … greatest. Absolute figures differ between machines, and
 one machine: only the ratios, taken repeat by repeat, are worth quoting.
 
 Stable-Baselines3 runs at its best: one torch thread, evaluation episodes stepped together, and no charge
-for the exit of its process. Where seconds count from process start, Gymnast is timed from outside, from
-before its start until it is gone.
+for the exit of its process. Gymnast's seconds to a solved env are those of the whole process, timed from
+outside, from before its start until it is gone.
 """
 
 
