@@ -14,6 +14,8 @@ from gymnast.metrics.console import duration, short
 from gymnast.metrics.sparkline import sparkline
 from gymnast.runs.registry import RunEntry
 
+_WIDE = 104  # columns that the whole table of runs needs
+
 
 def terminal() -> Console:
     """A terminal to print tables on; a pipe gets room enough for whole rows."""
@@ -22,21 +24,24 @@ def terminal() -> Console:
 
 
 def print_entries(found: Sequence[RunEntry]) -> None:
-    """One row a run."""
+    """One row a run; a narrow terminal shows the columns that matter most, whole."""
+    screen = terminal()
     styles = {"running": "cyan", "interrupted": "yellow", "failed": "red"}
+    columns = ["run", "name", "status", "best score", "env steps", "time", "started"]
+    if screen.width >= _WIDE:
+        columns = ["run", "name", "seed", "status", "best score", "last score", "merit", *columns[-3:]]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("run", "name", "seed", "status"):
-        table.add_column(column)
-    for column in ("best", "last", "merit", "steps", "time", "started"):
-        table.add_column(column, justify="right")
-    for e in found:
-        table.add_row(
-            *(e.id, e.name, "" if e.seed is None else str(e.seed), _outcome(e)),
-            *(_score(e.best_score), _score(e.last_score), _score(e.merit)),
-            *(short(e.env_steps), duration(e.seconds), ago(e.created)),
-            style="green" if e.solved else styles.get(e.status),
+    for column in columns:
+        numeric = column in {"best score", "last score", "merit", "env steps", "time", "started"}
+        table.add_column(
+            column.removesuffix(" score").removeprefix("env "),
+            justify="right" if numeric else "left",
+            no_wrap=column != "name",
         )
-    terminal().print(table)
+    for entry in found:
+        style = "green" if entry.solved else styles.get(entry.status)
+        table.add_row(*(_RESULTS[column](entry) for column in columns), style=style)
+    screen.print(table)
 
 
 def print_comparison(found: Sequence[RunEntry], settings: dict[str, list[Any]]) -> None:
@@ -45,7 +50,7 @@ def print_comparison(found: Sequence[RunEntry], settings: dict[str, list[Any]]) 
     table.add_column("")
     for entry in found:
         table.add_column(entry.id)
-    for label, value in _RESULTS.items():
+    for label, value in list(_RESULTS.items())[1:]:  # the id heads the column
         table.add_row(label, *(value(entry) for entry in found))
     table.add_section()
     for key, values in settings.items():
@@ -58,7 +63,7 @@ def print_summary(summary: dict[str, Any]) -> None:
     entry = RunEntry(**summary["run"])
     screen = terminal()
     facts = Table.grid(padding=(0, 2))
-    for label, value in {"run": lambda e: e.id, **_RESULTS}.items():
+    for label, value in _RESULTS.items():
         facts.add_row(label, value(entry))
     if entry.reason:
         facts.add_row("ended", entry.reason)
@@ -69,10 +74,8 @@ def print_summary(summary: dict[str, Any]) -> None:
     screen.print(facts)
     scores = [evaluation["score"] for evaluation in summary["evals"]]
     if scores:
-        line = sparkline(scores, 60)
-        screen.print(
-            f"\n{len(scores)} evaluations, {min(scores):,.2f} to {max(scores):,.2f}  [cyan]{line}[/]"
-        )
+        line, noun = sparkline(scores, 60), "evaluation" if len(scores) == 1 else "evaluations"
+        screen.print(f"\n{len(scores)} {noun}, {min(scores):,.2f} to {max(scores):,.2f}  [cyan]{line}[/]")
     if not summary["checkpoints"]:
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -115,6 +118,7 @@ def _outcome(entry: RunEntry) -> str:
 
 
 _RESULTS: dict[str, Callable[[RunEntry], str]] = {
+    "run": lambda e: e.id,
     "name": lambda e: e.name,
     "env": lambda e: e.env,
     "algo": lambda e: e.algo,

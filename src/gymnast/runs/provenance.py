@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 _SECRET_NAME = re.compile(r"(?i)(token|secret|passw|api[-_]?key|credential)[^=]*=")
@@ -18,7 +19,7 @@ def describe_process(argv: list[str] | None = None) -> dict[str, Any]:
     """The facts that a reader of a run asks for first. Takes a few milliseconds."""
     packages = ["gymnast", "numpy", "gymnasium", *(["torch"] if "torch" in sys.modules else [])]
     return {
-        "command": _redacted(sys.argv if argv is None else argv),
+        "command": _redacted([Path(sys.argv[0]).name, *sys.argv[1:]] if argv is None else argv),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
         "git_commit": git_commit(),
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
