@@ -158,6 +158,18 @@ def test_the_api_imports_no_torch() -> None:
     assert "torch" not in imported_by("import gymnast.api")
 
 
+TRAINING = """
+from gymnast import api
+api.train("CartPole-v1:ppo", overrides={"eval.every": 0}, max_env_steps=512)
+"""
+
+
+def test_training_a_small_network_imports_no_torch() -> None:
+    loaded = imported_by(TRAINING)
+    assert "numpy" in loaded
+    assert "torch" not in loaded
+
+
 def make(repository: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Call make as a user would, also when this test itself was started by make."""
     outside = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}

@@ -1,0 +1,118 @@
+"""The benchmark harness: what it measures is what happened, and what it names exists."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gymnast.config.load import load_config
+
+MODULES = ("processes", "ours", "measures", "cases", "report", "compare", "results")
+
+
+@pytest.fixture
+def harness(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
+    """Its modules, imported as its scripts import each other, and forgotten afterwards."""
+    monkeypatch.syspath_prepend(str(repository / "benchmarks"))
+    yield {name: importlib.import_module(name) for name in MODULES}
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def record(harness: dict[str, ModuleType], samples: dict[str, list[dict[str, float]]]) -> object:
+    noted = {side: [{"others": 0.0} | one for one in found] for side, found in samples.items()}
+    return harness["report"].Record("made-up", "2026-01-01", False, "a machine", noted)
+
+
+def test_run_reports_seconds_peak_memory_and_output(harness: dict[str, ModuleType]) -> None:
+    code = "import time; x = b'1' * (80 << 20); time.sleep(0.2); print('{\"a\": 1}')"
+    done = harness["processes"].run([sys.executable, "-c", code])
+    assert done.json() == {"a": 1}
+    assert 0.2 <= done.seconds < 20
+    assert 80 <= done.peak_mib < 2000
+
+
+def test_a_measurement_that_fails_stops_the_harness(harness: dict[str, ModuleType]) -> None:
+    with pytest.raises(SystemExit, match=r"(?s)ended with 3.*no luck"):
+        harness["processes"].run([sys.executable, "-c", "import sys; print('no luck'); sys.exit(3)"])
+
+
+def test_own_children_are_no_bystanders(harness: dict[str, ModuleType]) -> None:
+    processes = harness["processes"]
+    before = processes._own_seconds()
+    processes.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"])
+    assert processes._own_seconds() - before >= 0.3
+
+
+def test_ratios_are_taken_repeat_by_repeat(harness: dict[str, ModuleType]) -> None:
+    made = record(harness, {"us": [{"sps": 10.0}, {"sps": 40.0}], "them": [{"sps": 5.0}, {"sps": 10.0}]})
+    comparison = harness["cases"].Comparison("speed", ("us", "sps"), ("them", "sps"), at_least=3)
+    assert harness["report"].compared(made, comparison) == [2.0, 4.0]
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(4.0, "| met |"), (2.0, "| missed |")])
+def test_the_verdict_follows_the_median(harness: dict[str, ModuleType], ratio: float, verdict: str) -> None:
+    cases = harness["cases"]
+    comparison = cases.Comparison("speed", ("us", "sps"), ("them", "sps"), at_least=3)
+    case = cases.Case("made-up", "Something.", {}, (comparison,))
+    made = record(harness, {"us": [{"sps": ratio}] * 3, "them": [{"sps": 1.0}] * 3})
+    assert verdict in "\n".join(harness["report"].case_lines(case, made))
+
+
+def test_a_disturbed_measurement_says_so(harness: dict[str, ModuleType]) -> None:
+    case = harness["cases"].Case("made-up", "Something.", {})
+    quiet = record(harness, {"us": [{"sps": 1.0}]})
+    busy = record(harness, {"us": [{"sps": 1.0, "others": 1.5}]})
+    assert "Disturbed" not in "\n".join(harness["report"].case_lines(case, quiet))
+    assert "1.5 cores" in "\n".join(harness["report"].case_lines(case, busy))
+
+
+def test_sides_take_turns(
+    harness: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order: list[str] = []
+
+    def side(name: str) -> object:
+        return lambda seed, quick: order.append(f"{name}{seed}") or {"sps": 1.0}
+
+    case = harness["cases"].Case("made-up", "Something.", {"a": side("a"), "b": side("b")})
+    monkeypatch.setattr(harness["compare"], "machine", lambda: "a machine")  # it may lack the other side
+    harness["compare"].measure(case, 2, True)
+    assert order == ["a1", "b1", "b2", "a2"]
+    assert "made-up: 2/2 b" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(float("nan"), "–"), (123456.0, "123,000"), (412.4, "412"), (0.12345, "0.123"), (1 / 3, "0.333")],
+)
+def test_numbers_have_three_digits(harness: dict[str, ModuleType], value: float, text: str) -> None:
+    assert harness["report"].number(value) == text
+
+
+def test_every_row_of_the_results_is_a_packaged_preset(harness: dict[str, ModuleType]) -> None:
+    for row in harness["results"].ROWS:
+        assert load_config(row.ref).config.algo.name == "ppo"
+
+
+def test_the_zoo_preset_is_what_the_other_side_runs(harness: dict[str, ModuleType]) -> None:
+    config = load_config("CartPole-v1:ppo-zoo").config
+    assert (config.env.n_envs, config.algo.n_steps, config.algo.batch_size) == (8, 32, 256)
+    assert (config.policy.hidden, config.policy.activation, config.policy.shared) == ((64, 64), "tanh", False)
+    algo = config.algo
+    assert [setting.at(0, 1) for setting in (algo.n_epochs, algo.gamma, algo.gae_lambda)] == [20, 0.98, 0.8]
+    for schedule, first in ((algo.lr, 1e-3), (algo.clip_range, 0.2)):
+        values = [schedule.at(step, 100_000) for step in (0, 50_000, 100_000)]
+        assert values == pytest.approx([first, first / 2, 0])
+    assert algo.entropy_coef.at(0, 100_000) == 0
+
+
+def test_the_huge_preset_is_the_work_that_was_promised() -> None:
+    config = load_config("CartPole-v1:ppo-huge").config
+    assert (config.env.n_envs, config.algo.n_steps, config.algo.batch_size) == (4096, 64, 32_768)
+    assert (config.policy.hidden, config.algo.n_epochs.at(0, 1)) == ((128,), 1)
