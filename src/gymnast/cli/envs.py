@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 def envs(
     text: Annotated[
-        str, typer.Argument(help="Part of an id, variant, family or description; spelling may be off.")
-    ] = "",
+        list[str] | None,
+        typer.Argument(help="Words of an id, variant, family or description; spelling may be off."),
+    ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Also those without a preset, which train with defaults.")
     ] = False,
@@ -27,22 +28,23 @@ def envs(
 ) -> None:
     """List environments and variants.
 
-    Examples: gymnast envs · gymnast envs lunar · gymnast envs "toy text" · gymnast envs cartpol --json
+    Examples: gymnast envs · gymnast envs lunar · gymnast envs toy text · gymnast envs cartpol --json
     """
     from gymnast.config.catalogue import entries, registered_entries, search
 
     listed = entries(config_dir or ())
-    found = search(text, listed)
-    if every or (text and not found):
+    words = " ".join(text or ())
+    found = search(words, listed)
+    if every or (words and not found):
         others = registered_entries([*(entry.name for entry in listed), *(entry.env_id for entry in listed)])
-        found += search(text, others)
+        found += search(words, others)
     if json:
         import json as json_module
 
         typer.echo(json_module.dumps([entry.as_json() for entry in found], indent=2, ensure_ascii=False))
         return
     if not found:
-        raise GymnastError(f"no environment is like {text!r}; `gymnast envs --all` lists every one")
+        raise GymnastError(f"no environment is like {words!r}; `gymnast envs --all` lists every one")
 
     _print_table(found)
 

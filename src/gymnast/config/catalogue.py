@@ -68,13 +68,18 @@ def entries(config_dirs: Sequence[Path] = ()) -> list[Entry]:
 
 
 def registered_entries(known: Iterable[str]) -> list[Entry]:
-    """Environments that Gymnasium knows and no config is for: they train with defaults."""
+    """The newest version of each environment that no config is for: it trains with defaults."""
     import gymnasium as gym
 
     import gymnast.envs.single  # noqa: F401  registers our own
 
+    newest: dict[str, str] = {}  # older versions of a game are there for old results, not to start with
+    for spec in gym.registry.values():
+        base = f"{spec.namespace}/{spec.name}"
+        if base not in newest or (spec.version or 0) > (gym.registry[newest[base]].version or 0):
+            newest[base] = spec.id
     taken = set(known)
-    return [_about(env_id, env_id, ("ppo",)) for env_id in gym.registry if env_id not in taken]
+    return [_about(env_id, env_id, ("ppo",)) for env_id in newest.values() if env_id not in taken]
 
 
 def _entry(name: str, folders: Sequence[Path], config_dirs: Sequence[Path]) -> Entry:

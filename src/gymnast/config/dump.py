@@ -32,6 +32,7 @@ _SECRET_WORDS = {
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 # Text that YAML reads back as the same text without quotes: no indicator, nothing like a number.
 _PLAIN = re.compile(r"[A-Za-z][\w ./+-]*(?<! )", re.ASCII)
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 _OTHER_MEANING = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
@@ -91,9 +92,14 @@ def _scalar(value: Any) -> str:
     text = str(value)
     if _PLAIN.fullmatch(text) and text.lower() not in _OTHER_MEANING:
         return text
-    import json
+    return '"' + "".join(_ESCAPES.get(char) or _escaped(char) for char in text) + '"'
 
-    return json.dumps(text)  # a JSON string is a YAML string
+
+def _escaped(char: str) -> str:
+    if char.isprintable():
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _redact(value: Any) -> Any:

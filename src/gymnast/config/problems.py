@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from gymnast.config.fields import Keys, dotted, leaf_keys, section_at
 from gymnast.config.schema import MisfitError
-from gymnast.errors import did_you_mean, nearest
+from gymnast.errors import nearest
 
 Where = Callable[[Keys], str]
 
@@ -78,7 +78,7 @@ def unknown_key(path: Keys, data: Any) -> str:
     model = section_at(path[:-1], data)
     beside = list(model.model_fields) if model is not None else []
     if nearest(word, beside, 1):
-        return "unknown key" + did_you_mean(word, beside)
+        return "unknown key" + _nearest_hint(word, beside)
     elsewhere = [dotted(keys) for keys in leaf_keys() if keys[-1] == word]
     if elsewhere:
         return f"unknown key (did you mean {' or '.join(repr(key) for key in elsewhere)}?)"
@@ -100,10 +100,15 @@ def _say(detail: ErrorDetails) -> str:
     hint = ""
     if kind in ("literal_error", "union_tag_invalid") and isinstance(got, str):
         ctx = detail.get("ctx", {})
-        hint = did_you_mean(
+        hint = _nearest_hint(
             got, re.findall(r"'([^']*)'", str(ctx.get("expected", ctx.get("expected_tags", ""))))
         )
     return f"{words}, got {_short(got)}{hint}"
+
+
+def _nearest_hint(word: str, choices: list[str]) -> str:
+    """The best choice alone: among a section's few short keys the second best is mostly noise."""
+    return f" (did you mean {best[0]!r}?)" if (best := nearest(word, choices, 1)) else ""
 
 
 def _join(said: list[str]) -> str:
