@@ -166,6 +166,7 @@ class InProcessEnvs:
         for name, array in arrays.items():
             array[index] = parts.get(name, 0.0)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _check_finite(self, obs: np.ndarray, rewards: np.ndarray | None) -> None:
         """Stop at NaN or infinity. A dot product is the cheapest sum; only if it is off, look closer."""
         flat = obs.reshape(-1)

@@ -59,7 +59,7 @@ def _exit_with_parent(lifeline_fd: int) -> None:
     """Nothing is ever written to this pipe: reading ends when the parent does, even amid a long step."""
     os.read(lifeline_fd, 1)
     # A moment for the orderly way out, which is under way if the parent closed its pipes itself.
-    threading.Event().wait(2.0)
+    threading.Event().wait(1.0)
     os._exit(1)
 
 

@@ -1,0 +1,163 @@
+"""Interrupted and restored, an env goes on bit for bit, or says that it cannot."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from gymnast.envs.build import build_envs
+from gymnast.envs.contract import Envs, Step
+from gymnast.envs.settings import EnvConfig
+
+CARRIED = {
+    "CartPole-v1": {},
+    "Acrobot-v1": {},
+    "MountainCar-v0": {},
+    "MountainCarContinuous-v0": {},
+    "Pendulum-v1": {},
+    "FrozenLake-v1": {},
+    "CliffWalkingSlippery-v1": {},
+    "Taxi-v4": {"is_rainy": True, "fickle_passenger": True},
+    "gymnast/Bandit-v0": {"arms": 4, "kind": "gaussian", "horizon": 9},
+}
+
+
+def config_for(env_id: str, **more: Any) -> EnvConfig:
+    # The limit is odd, so that a snapshot falls into the middle of an episode.
+    limit = None if env_id.startswith("gymnast/") else 23
+    return EnvConfig(id=env_id, kwargs=CARRIED.get(env_id, {}), max_episode_steps=limit, workers=2, **more)
+
+
+def actions_for(envs: Envs, step: int) -> np.ndarray:
+    random = np.random.default_rng(step)
+    if isinstance(envs.action_space, gym.spaces.Discrete):
+        return random.integers(0, envs.action_space.n, size=envs.n_envs)
+    return random.uniform(-1, 1, size=(envs.n_envs, *envs.action_space.shape)).astype(np.float32)
+
+
+def through_json(snapshot: dict[str, Any]) -> dict[str, Any]:
+    return json.loads(json.dumps(snapshot, default=np.ndarray.tolist))
+
+
+def record(envs: Envs, start: int, stop: int) -> list[np.ndarray]:
+    rows = []
+    for at in range(start, stop):
+        step: Step = envs.step(actions_for(envs, at))
+        done = step.terminated | step.truncated
+        ended = step.final_obs[done].ravel() if step.final_obs is not None else np.zeros(0)
+        parts = [step.reward_parts[name] for name in envs.reward_parts]
+        rows.append(
+            np.concatenate(
+                [step.obs.ravel(), step.rewards, step.terminated, step.truncated, ended.astype(float), *parts]
+            )
+        )
+    return rows
+
+
+def check_goes_on(config: EnvConfig, backend: str, other_backend: str | None = None) -> None:
+    whole = build_envs(config, n_envs=4, seed=9, backend=backend)
+    resumed = None
+    try:
+        assert whole.carries_state
+        whole.reset()
+        record(whole, 0, 40)
+        saved = through_json(whole.snapshot())
+        expected = record(whole, 40, 120)
+        resumed = build_envs(config, n_envs=4, seed=9, backend=other_backend or backend)
+        assert resumed.restore(saved) is None
+        got = record(resumed, 40, 120)
+        for want, have in zip(expected, got, strict=True):
+            np.testing.assert_array_equal(have, want)
+    finally:
+        whole.close()
+        if resumed is not None:
+            resumed.close()
+
+
+@pytest.mark.parametrize("env_id", CARRIED)
+def test_sync_envs_go_on_exactly(env_id: str) -> None:
+    check_goes_on(config_for(env_id), "sync")
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Taxi-v4", "MountainCarContinuous-v0"])
+def test_worker_envs_go_on_exactly(env_id: str) -> None:
+    check_goes_on(config_for(env_id), "workers")
+
+
+def test_native_cartpole_goes_on_exactly() -> None:
+    check_goes_on(config_for("CartPole-v1"), "native")
+
+
+def test_a_run_may_change_between_sync_and_workers() -> None:
+    check_goes_on(config_for("FrozenLake-v1"), "sync", "workers")
+    check_goes_on(config_for("FrozenLake-v1"), "workers", "sync")
+
+
+def test_wrappers_are_carried() -> None:
+    wrappers = (
+        "mountaincar-shaping",
+        {"name": "count-bonus", "weight": 1.0, "bins": 4},
+        {"name": "long-episode-penalty", "growth": 0.5, "after": 3},
+        {"name": "time-limit", "steps": 17},
+        {"name": "reward-scale", "scale": 0.3},
+    )
+    check_goes_on(config_for("MountainCar-v0", wrappers=wrappers), "sync")
+
+
+@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("env_id", ["LunarLander-v3", "sample_envs:Countdown"])
+def test_unknown_envs_start_new_episodes_that_no_one_has_seen(env_id: str, backend: str) -> None:
+    config = config_for(env_id)
+    envs = build_envs(config, n_envs=3, seed=4, backend=backend)
+    resumed = build_envs(config, n_envs=3, seed=4, backend=backend)
+    again = build_envs(config, n_envs=3, seed=4, backend="sync")
+    try:
+        assert not envs.carries_state
+        first = envs.reset().copy()
+        record(envs, 0, 10)
+        saved = through_json(envs.snapshot())
+        obs = resumed.restore(saved).copy()
+        assert obs.shape == first.shape
+        assert not np.array_equal(obs, first)
+        # Two resumes of one snapshot agree, whatever the backend.
+        np.testing.assert_array_equal(again.restore(saved), obs)
+        np.testing.assert_array_equal(
+            np.concatenate(record(resumed, 0, 5)), np.concatenate(record(again, 0, 5))
+        )
+    finally:
+        for each in (envs, resumed, again):
+            each.close()
+
+
+def test_a_users_wrapper_without_a_state_of_its_own_is_not_carried() -> None:
+    config = EnvConfig(id="CartPole-v1", wrappers=("sample_envs:PlusOne",))
+    assert not build_envs(config, n_envs=2, seed=0, backend="sync").carries_state
+
+
+@pytest.mark.parametrize("backend", ["sync", "native"])
+def test_another_number_of_envs_starts_new_episodes(backend: str) -> None:
+    envs = build_envs(config_for("CartPole-v1"), n_envs=4, seed=0, backend=backend)
+    first = envs.reset().copy()
+    saved = through_json(envs.snapshot())
+    for n_envs in (2, 6):
+        other = build_envs(config_for("CartPole-v1"), n_envs=n_envs, seed=0, backend=backend)
+        obs = other.restore(saved)
+        assert obs.shape == (n_envs, 4)
+        assert not (obs[:, None] == first[None, :2]).all(-1).any()
+        other.step(np.zeros(n_envs, np.int64))
+
+
+def test_a_snapshot_of_another_env_or_backend_starts_new_episodes() -> None:
+    acrobot = build_envs(config_for("Acrobot-v1"), n_envs=4, seed=0, backend="sync")
+    acrobot.reset()
+    native = build_envs(config_for("CartPole-v1"), n_envs=4, seed=0, backend="native")
+    first = native.reset().copy()
+    sync = build_envs(config_for("CartPole-v1"), n_envs=4, seed=0, backend="sync")
+    assert sync.restore(acrobot.snapshot()).shape == (4, 4)
+    assert sync.restore(native.snapshot()).shape == (4, 4)
+    sync.reset()
+    assert not np.array_equal(native.restore(sync.snapshot()), first)
