@@ -74,10 +74,12 @@ class Session:
         if self.reward_scale is not None and state["reward_scale"] is not None:
             self.reward_scale.load_state(state["reward_scale"])
         carried = state["collector"]
-        if carried is None or len(carried["totals"]) != self.envs.n_envs:
+        if carried is None:
             notices.append("episodes start afresh")
         elif not self.collector.load_state(carried):
-            notices.append(f"the state of {self.config.env.id} cannot be carried over: its episodes start afresh")
+            same_number = len(carried["totals"]) == self.envs.n_envs
+            reason = "cannot be carried over" if same_number else "is of another number of envs"
+            notices.append(f"the state of {self.config.env.id} {reason}: its episodes start afresh")
         return notices
 
 

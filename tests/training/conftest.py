@@ -1,0 +1,93 @@
+"""Short real runs, stopped after a chosen update, and what is left of them to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gymnast import api
+from gymnast.runs.checkpoint import list_checkpoints, load_checkpoint
+from gymnast.training.keys import Command, Control
+
+# What depends on the clock; all else must repeat to the last bit.
+CLOCK = ("time/seconds", "time/fps", "time/collect_seconds", "time/update_seconds", "time/eval_seconds")
+
+
+class PressAt(Control):
+    """A user who presses keys after given updates."""
+
+    def __init__(self, presses: dict[int, Command]) -> None:
+        super().__init__(fd=None)
+        self.presses = presses
+        self.updates = 0
+
+    def poll(self) -> set[Command]:
+        self.updates += 1
+        return {self.presses[self.updates]} if self.updates in self.presses else set()
+
+
+@pytest.fixture(scope="session")
+def press() -> Callable[..., Control]:
+    """`press({3: Command.STOP})`: that key after the third update from here."""
+    return PressAt
+
+
+@pytest.fixture(scope="session")
+def stop_after() -> Callable[[int], Control]:
+    """A control that stops the run once it has done so many updates."""
+    return lambda updates: PressAt({updates: Command.STOP})
+
+
+def rows_of(run: api.Run) -> list[dict[str, Any]]:
+    return [{key: value for key, value in row.items() if key not in CLOCK} for row in run.metrics()]
+
+
+def end_of(run: api.Run) -> dict[str, Any]:
+    """All that a run's last checkpoint holds, the clock left out."""
+    checkpoint = list_checkpoints(run.folder)[-1]
+    policy, state, sidecar = load_checkpoint(checkpoint)
+    del state["counters"]["seconds"]
+    metrics = {key: value for key, value in sidecar.metrics.items() if key not in CLOCK}
+    return {"policy": policy, "state": state, "score": sidecar.score, "metrics": metrics}
+
+
+def difference(a: Any, b: Any, path: str = "") -> str | None:
+    """Where two nested structures first differ in any bit, or None."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        a, b = np.asarray(a), np.asarray(b)
+        same = a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        return None if same else f"{path}: {a!r} is not {b!r}"
+    if isinstance(a, dict) and isinstance(b, dict):
+        if a.keys() != b.keys():
+            return f"{path}: keys {sorted(a)} are not {sorted(b)}"
+        return next((found for key in a if (found := difference(a[key], b[key], f"{path}/{key}"))), None)
+    if isinstance(a, list) and isinstance(b, list):
+        if len(a) != len(b):
+            return f"{path}: {len(a)} items are not {len(b)}"
+        pairs = enumerate(zip(a, b, strict=True))
+        return next((found for i, (x, y) in pairs if (found := difference(x, y, f"{path}/{i}"))), None)
+    return None if type(a) is type(b) and a == b else f"{path}: {a!r} is not {b!r}"
+
+
+@pytest.fixture(scope="session")
+def assert_same_run() -> Callable[[api.Run, api.Run], None]:
+    """Two runs ended with the same weights, optimiser, envs, random state and rows, bit for bit."""
+
+    def check(one: api.Run, other: api.Run) -> None:
+        assert difference(end_of(one), end_of(other)) is None
+        assert difference(rows_of(one), rows_of(other)) is None
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def end_state() -> Callable[[api.Run], dict[str, Any]]:
+    return end_of
+
+
+@pytest.fixture(scope="session")
+def first_difference() -> Callable[[Any, Any], str | None]:
+    return difference
