@@ -291,12 +291,16 @@ def test_a_missing_budget_is_a_million_steps(folder: Path) -> None:
 @pytest.mark.parametrize("name", names_in(config_folders()[-1:]))
 def test_every_shipped_preset_and_variant_loads(name: str) -> None:
     from gymnast.config.catalogue import variants_of
+    from gymnast.envs.single import make_env
+    from gymnast.envs.spec import read_spec
 
     for variant in variants_of(name, config_folders()[-1:]):
         config = load_config(f"{name}:{variant}").config
         assert config.env.id == name
         assert config.env.spec.description
         assert config.env.spec.action_labels
+        read_spec(config.env)  # one label for each action, one name for each component
+        make_env(config.env).close()
 
 
 def test_loading_is_quick_and_imports_no_environment() -> None:

@@ -97,13 +97,14 @@ def validate(
 def _check(reference: str, config_dirs: list[Path]) -> tuple[str | None, str]:
     """(what is wrong or None, a note): the settings first, then what only the environments know."""
     from gymnast.config.load import load_config
-    from gymnast.envs.single import active_wrappers, find_spec
+    from gymnast.envs.single import make_env
+    from gymnast.envs.spec import read_spec
     from gymnast.errors import MissingExtra
 
     try:
         config = load_config(reference, config_dirs=config_dirs).config
-        active_wrappers(config.env, training=True)
-        find_spec(config.env.id)
+        make_env(config.env).close()  # wrappers, their arguments, the env's own
+        read_spec(config.env)  # labels and names, one for each action and component
     except MissingExtra as missing:
         return None, f"  (needs gymnast[{missing.extra}] to run)"
     except GymnastError as error:
