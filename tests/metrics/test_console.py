@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import io
 import os
@@ -121,6 +122,31 @@ def test_a_note_in_the_middle_of_a_write_waits_for_its_end() -> None:
     console = PlainConsole(out)
     console.note("one")
     assert out.getvalue() == "one\ntwo\n"
+
+
+class Gone(io.StringIO):
+    """A terminal that hung up."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EIO, "gone")
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_reader_that_left_does_not_stop_the_training() -> None:
+    from rich.console import Console as Terminal
+
+    from gymnast.metrics.live import LiveConsole
+
+    gone = Gone()
+    for console in (PlainConsole(gone, seconds=0.0), LiveConsole(Terminal(file=gone, force_terminal=True))):
+        console.started(HEADER)
+        console.updated(row(1000, eval__return__mean=1.0))
+        console.note("careful", "warning")
+        console.finished(ending())
+        console.close()
+    assert not isinstance(sys.stdout, Gone)
 
 
 def test_quiet_says_nothing_on_stdout_and_warnings_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,7 +293,7 @@ def test_numbers_are_short_and_have_the_catalogues_precision() -> None:
 
 def test_a_sparkline_rises_with_its_values() -> None:
     assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], 8) == BARS
-    assert sparkline([5.0, 5.0, 5.0], 8) == BARS[0] * 3
+    assert sparkline([5.0, 5.0, 5.0], 8) == BARS[3] * 3
     assert sparkline([1.0], 8) == ""
     assert sparkline([1.0, float("nan"), 2.0], 8) == BARS[0] + BARS[-1]
 

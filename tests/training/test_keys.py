@@ -137,6 +137,30 @@ def test_pressing_p_twice_at_once_changes_nothing(terminal: Terminal) -> None:
     terminal.expect("GOT CHECKPOINT single")
 
 
+def test_what_is_asked_for_during_a_pause_happens_after_it(tmp_path: Path) -> None:
+    script = tmp_path / "pause.py"
+    script.write_text(
+        "import time\n"
+        "from gymnast.training.keys import Command, Control\n"
+        "with Control() as control:\n"
+        "    control.poll(); print('paused', flush=True)\n"
+        "    while Command.PAUSE not in control.wait(5.0): pass\n"
+        "    time.sleep(0.1)\n"
+        "    print(*sorted(c.name for c in control.poll()), 'end')\n"
+        "    time.sleep(0.1)\n"
+        "    assert control.poll() == set()\n"
+    )
+    terminal = Terminal(str(script))
+    try:
+        terminal.expect("paused")
+        terminal.press("c")
+        time.sleep(0.1)
+        terminal.press("ep")
+        assert terminal.expect("end").strip() == "CHECKPOINT EVALUATE end"
+    finally:
+        terminal.close()
+
+
 def test_ctrl_z_gives_the_shell_its_terminal_and_fg_takes_the_keys_again(script: str, tmp_path: Path) -> None:
     shell = tmp_path / "shell.py"
     shell.write_text(SHELL)
@@ -182,11 +206,11 @@ def test_a_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
     script = tmp_path / "hangup.py"
     out = tmp_path / "out"
     script.write_text(
-        "import signal, time\n"
+        "import os, signal, time\n"
         "from gymnast.training.keys import Control\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
         "with Control() as control:\n"
-        "    control.poll(); print('ready', flush=True)\n"
+        "    control.poll(); os.write(1, b'ready')\n"
         "    end = time.monotonic() + 10\n"
         "    while control.listening and time.monotonic() < end:\n"
         "        control.poll(); time.sleep(0.01)\n"

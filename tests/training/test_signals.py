@@ -11,7 +11,7 @@ import pytest
 from gymnast.training.signals import catch_signals
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_is_a_request_and_says_so(number: signal.Signals) -> None:
     said: list[str] = []
     with catch_signals(said.append) as stop:
@@ -42,6 +42,16 @@ def test_the_old_handlers_come_back_also_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError):
         crash()
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_under_nohup_a_lost_terminal_changes_nothing() -> None:
+    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with catch_signals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert stop.requested is None
+    finally:
+        signal.signal(signal.SIGHUP, old)
 
 
 def test_another_thread_leaves_the_handlers_alone() -> None:

@@ -133,7 +133,7 @@ def _leave(code: int | str | None) -> NoReturn:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:
+    except OSError:  # a closed pipe or a lost terminal
         # Python flushes once more at exit and would complain; let it write to nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)

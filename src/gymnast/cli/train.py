@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -123,12 +124,13 @@ def train(
     finally:
         console.close()
 
-    if as_json:
-        print(json.dumps(_as_dict(run)))
-    elif quiet:
-        print(_one_line(run))
-    else:
-        print("\n".join(next_steps(run, runs_dir)))
+    with suppress(OSError):  # the run is saved and its exit code stands, whether or not anybody reads this
+        if as_json:
+            print(json.dumps(_as_dict(run)), flush=True)
+        elif quiet:
+            print(_one_line(run), flush=True)
+        else:
+            print("\n".join(next_steps(run, runs_dir)), flush=True)
     raise typer.Exit({"failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}.get(run.outcome.status, 0))
 
 
@@ -194,16 +196,20 @@ def _seconds(text: str) -> Any:
 def next_steps(run: Run, runs_dir: str | None) -> list[str]:
     """What to type now, with the run's own name in it."""
     where = f" --runs-dir {shlex.quote(runs_dir)}" if runs_dir else ""
-    best = f"gymnast eval {run.id}/@best{where}"
+    scored = "@best" if run.outcome.best_score is not None else "@last"  # no evaluation, no best
+    score = f"gymnast eval {run.id}/{scored}{where}"
     show = f"gymnast runs show {run.id}{where}"
     resume = f"gymnast train --resume {run.id}{where}"
     status = run.outcome.status
     if status == "interrupted":
-        return ["", f"go on      {resume}", f"score it   {best}"]
-    if status == "failed":
-        return ["", f"look       {show}", f"go on      {resume}"]
-    longer = f"{resume} --max-env-steps {2 * max(1, run.outcome.env_steps)}"
-    return ["", f"score it   {best}", f"look       {show}", f"go on      {longer}"]
+        steps = {"go on": resume, "score it": score}
+    elif status == "failed":
+        steps = {"look": show, "go on": resume}
+    else:
+        steps = {"score it": score, "look": show}
+        if status == "finished":
+            steps["go on"] = f"{resume} --max-env-steps {2 * max(1, run.outcome.env_steps)}"
+    return ["", *(f"{what:<10} {command}" for what, command in steps.items())]
 
 
 def _one_line(run: Run) -> str:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TextIO
 
 from gymnast.metrics.catalogue import spec
@@ -99,6 +100,7 @@ class PlainConsole:
         self._seconds = seconds
         self._next = 0.0
         self._row: Row = {}
+        self._shown: Row = self._row
         self._evaluation: float | None = None
         self._best: float | None = None
         self._told: set[str] = set()
@@ -135,7 +137,7 @@ class PlainConsole:
         self._line("paused: press p to go on" if flag else "going on")
 
     def finished(self, outcome: Outcome) -> None:
-        if self._row:
+        if self._row is not self._shown:
             self._progress()
         self._line(summarise(outcome))
 
@@ -145,7 +147,7 @@ class PlainConsole:
 
     def _progress(self) -> None:
         self._next = time.monotonic() + self._seconds
-        row = self._row
+        row = self._shown = self._row
         evaluation, best = row.get("eval/return/mean"), row.get("eval/best")
         self._evaluation = self._evaluation if evaluation is None else evaluation
         self._best = self._best if best is None else best
@@ -196,6 +198,8 @@ class PlainConsole:
             while self._waiting:
                 self._stream.write(self._waiting.pop(0) + "\n")
             self._stream.flush()
+        except OSError:  # nobody reads any more (a closed pipe, a lost terminal): train on
+            self._stream = Path(os.devnull).open("w")  # noqa: SIM115  - stays open as long as the console
         finally:
             self._writing = False
 

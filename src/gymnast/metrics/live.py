@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console as Terminal
@@ -52,6 +53,9 @@ HEALTH = {
 SPEED = {"time/fps": "steps / second"}
 _SHOWN = SCORE | HEALTH | SPEED
 _COLOURS: dict[Style, str] = {"info": "dim", "good": "green", "warning": "yellow", "error": "bold red"}
+
+
+_ENDINGS = {"solved": "bold green", "finished": "bold", "interrupted": "yellow", "failed": "bold red"}
 
 
 class _Figure:
@@ -149,10 +153,8 @@ class LiveConsole:
         self._over = True
         self._draw()
         self.close()
-        colour = {"solved": "bold green", "failed": "bold red", "interrupted": "yellow"}.get(
-            outcome.status, "bold"
-        )
-        self._terminal.print(Text(summarise(outcome), style=colour))
+        with self._writing():
+            self._terminal.print(Text(summarise(outcome), style=_ENDINGS[outcome.status]))
 
     def suspend(self) -> None:
         """Leave the terminal as a shell wants it; in the middle of a draw that would garble the frame."""
@@ -165,12 +167,14 @@ class LiveConsole:
             self._live = Live(
                 self._frame(), console=self._terminal, auto_refresh=False, vertical_overflow="crop"
             )
-            self._live.start(refresh=True)
+            with self._writing():
+                self._live.start(refresh=True)
 
     def close(self) -> None:
         live, self._live = self._live, None
         if live is not None:
-            live.stop()
+            with self._writing():
+                live.stop()
 
     def _working(self, what: str, done: int, total: int, unit: str) -> None:
         now = time.monotonic()
@@ -185,26 +189,31 @@ class LiveConsole:
         self._waiting.append((text, style))
         if self._drawing:
             return
-        self._drawing = True
-        try:
+        with self._writing():
             while self._waiting:
                 text, style = self._waiting.pop(0)
                 prefix = f"{style}: " if style in ("warning", "error") else ""
                 self._terminal.print(Text(prefix + text, style=_COLOURS[style]))
-        finally:
-            self._drawing = False
 
     def _draw(self) -> None:
         if self._live is None or self._drawing:
             return
-        self._drawing = True
-        try:
+        with self._writing():
             self._live.update(self._frame(), refresh=True)
-            self._next_draw = time.monotonic() + DRAW_SECONDS
-        finally:
-            self._drawing = False
+        self._next_draw = time.monotonic() + DRAW_SECONDS
         if self._waiting:
             self._say(*self._waiting.pop(0))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A terminal that is lost (a dropped connection) goes silent; the training goes on."""
+        self._drawing = True
+        try:
+            yield
+        except OSError:
+            self._terminal.quiet = True
+        finally:
+            self._drawing = False
 
     def _frame(self) -> Text:
         assert self._header is not None
@@ -261,7 +270,7 @@ class LiveConsole:
 
     def _figure(self, key: str, label: str, now: float, width: int) -> Text:
         figure, alert = self._figures[key], self._alerts.get(key)
-        line = Text(f"  {label:<16}", style="yellow" if alert else "dim")
+        line = Text().append(f"  {label:<16}", style="yellow" if alert else "dim")
         if figure.value is None:
             return line.append(f"{'–':>12}", style="dim")
         fresh = figure.changed_at > now - MESSAGE_SECONDS
@@ -298,14 +307,16 @@ def _title(header: RunHeader) -> Text:
     about = f"{header.algo} · {header.engine} engine · {header.n_envs} {header.backend} envs"
     if header.env_id != header.name.partition(":")[0]:
         about = f"{header.env_id} · {about}"
-    return Text(header.name, style="bold").append(
-        f"  {about} · {header.parameters:,} parameters", style="dim"
+    return (
+        Text()
+        .append(header.name, style="bold")
+        .append(f"  {about} · {header.parameters:,} parameters", style="dim")
     )
 
 
 def _bar(share: float, width: int) -> Text:
     full = round(min(1.0, max(0.0, share)) * width)
-    return Text("━" * full, style="cyan").append("━" * (width - full), style="bright_black")
+    return Text().append("━" * full, style="cyan").append("━" * (width - full), style="bright_black")
 
 
 def _change_colour(key: str, change: float) -> str:

@@ -49,7 +49,7 @@ def sparkline(values: Sequence[float], width: int) -> str:
     points = _resample(finite, width)
     low, high = min(points), max(points)
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
-        return BARS[0] * len(points)
+        return BARS[3] * len(points)  # in the middle: neither low nor high
     scale = (len(BARS) - 1) / (high - low)
     return "".join(BARS[round((point - low) * scale)] for point in points)
 

@@ -65,6 +65,7 @@ class Control:
         self._on_suspend = on_suspend
         self._on_resume = on_resume
         self._next_look = 0.0
+        self._kept: set[Command] = set()  # asked for during a pause, due after it
         self._found: list[Any] | None = None  # the terminal's settings as we found them, first time
         self._ours = False  # whether single keys are in force now
         self._handlers: dict[signal.Signals, Any] = {}
@@ -82,14 +83,20 @@ class Control:
         if now < self._next_look:
             return set()
         self._next_look = now + POLL_SECONDS
-        return self._read(timeout=0.0)
+        kept, self._kept = self._kept, set()
+        return kept | self._read(timeout=0.0)
 
     def wait(self, seconds: float) -> set[Command]:
-        """Sleep until a key arrives or the time is over: what a paused loop does instead of spinning."""
+        """Sleep until a key arrives or the time is over: what a paused loop does instead of spinning.
+
+        What is asked for besides the pause's end is returned, and once more by the next `poll`.
+        """
         if self._fd is None or not self._take_terminal():
             time.sleep(seconds)
             return set()
-        return self._read(timeout=seconds)
+        commands = self._read(timeout=seconds)
+        self._kept |= commands - {Command.PAUSE}
+        return commands
 
     def close(self) -> None:
         """Put the terminal and the signal handlers back; polling again would take them anew."""

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a polite request: finish the update, save, then leave."""
+"""Ctrl-C, SIGTERM and a lost terminal as a polite request: finish the update, save, then leave."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
+_ALWAYS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (*_ALWAYS, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))  # Windows has no SIGHUP
 FIRST_NOTICE = "{name}: finishing this update, then saving — press Ctrl-C again to abort at once"
 
 
@@ -21,8 +23,9 @@ class StopRequest:
 
 @contextmanager
 def catch_signals(notify: Callable[[str], None] | None = None) -> Iterator[StopRequest]:
-    """Turn the first SIGINT or SIGTERM into a request, and the second into KeyboardInterrupt.
+    """Turn the first SIGINT, SIGTERM or SIGHUP into a request, and the second into KeyboardInterrupt.
 
+    Under `nohup` SIGHUP stays ignored, so that a run outlives its terminal when that was asked for.
     Python lets only the main thread set handlers; in any other thread this yields a request that no
     signal will ever set, and whoever owns the main thread decides.
     """
@@ -39,8 +42,12 @@ def catch_signals(notify: Callable[[str], None] | None = None) -> Iterator[StopR
             notify(FIRST_NOTICE.format(name=request.requested))
 
     # getsignal() is None for a handler that C code installed: it could not be put back, so it stays.
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    ours = {number: old for number, old in before.items() if old is not None}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    ours = {
+        number: old
+        for number, old in before.items()
+        if old is not None and not (number not in _ALWAYS and old is signal.SIG_IGN)
+    }
     try:
         for number in ours:
             signal.signal(number, handle)

@@ -1,0 +1,252 @@
+"""`gymnast train` and `gymnast eval` as a user types them, with real runs of a second or less."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gymnast.cli.app import main
+from gymnast.cli.train import split_words
+from gymnast.errors import GymnastError
+
+SHORT = ("train", "CartPole-v1:ppo", "--max-env-steps", "2k", "eval.every=0")
+LONG = ("train", "CartPole-v1:ppo", "--max-env-steps", "50M", "eval.every=40M", "checkpoint.seconds=0")
+
+
+def command(runs: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "gymnast", *words, "--runs-dir", str(runs)]
+
+
+def gymnast(runs: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(runs, *words), check=False, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A runs folder with one run, trained until solved, and what `--json` said about it."""
+    runs = tmp_path_factory.mktemp("solved")
+    done = gymnast(runs, "train", "CartPole-v1:ppo", "--json")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1, "one object and nothing else"
+    said: dict[str, Any] = json.loads(done.stdout)
+    return runs, said
+
+
+def test_json_tells_how_the_run_ended(solved: tuple[Path, dict[str, Any]]) -> None:
+    runs, said = solved
+    assert said["status"] == "solved"
+    assert said["solved"] is True
+    assert said["best_score"] >= 475
+    assert said["env_steps"] > 0
+    assert Path(said["path"]) == runs / said["id"]
+    assert Path(said["path"]).is_dir()
+    assert set(said) >= {"reason", "seconds", "last_score"}
+
+
+def test_eval_scores_the_best_checkpoint(solved: tuple[Path, dict[str, Any]]) -> None:
+    runs, said = solved
+    done = gymnast(runs, "eval", "--episodes", "10", "--json")
+    assert done.returncode == 0, done.stderr
+    score = json.loads(done.stdout)
+    assert score["run"] == said["id"]
+    assert score["episodes"] == len(score["returns"]) == 10
+    assert score["mean_return"] == pytest.approx(sum(score["returns"]) / 10)
+    assert score["min_return"] <= score["mean_return"] <= score["max_return"]
+    assert score["mean_return"] >= 475
+    assert score["solved"] is True
+    assert score["stochastic"] is False
+    assert {"std_return", "checkpoint", "env_steps", "mean_length", "seed"} <= set(score)
+
+
+def test_eval_prints_one_compact_block(solved: tuple[Path, dict[str, Any]]) -> None:
+    runs, said = solved
+    done = gymnast(runs, "eval", f"{said['id']}/@best", "--episodes", "5", "--seed", "7", "--stochastic")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(f"{said['id']}/")
+    assert [line.split()[0] for line in lines[1:]] == ["return", "range", "length", "episodes"]
+    assert "sampled" in lines[-1]
+
+
+def test_plain_output_has_no_control_codes_and_ends_with_what_to_do(tmp_path: Path) -> None:
+    done = gymnast(tmp_path, *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\r" not in done.stdout
+    assert "finished (the step budget is spent)" in done.stdout
+    assert "gymnast eval" in done.stdout
+    assert "/@last" in done.stdout, "never evaluated, so there is no @best to point to"
+    assert "gymnast train --resume" in done.stdout
+
+
+def test_quiet_is_one_line(tmp_path: Path) -> None:
+    done = gymnast(tmp_path, *SHORT, "-q")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 1
+    assert "2,048 env steps" in done.stdout
+    assert done.stderr == ""
+
+
+def test_resume_alone_means_the_last_run_also_before_a_setting(tmp_path: Path) -> None:
+    first = json.loads(gymnast(tmp_path, *SHORT, "--json").stdout)
+    for words, steps in (
+        (("--resume", "--max-env-steps", "4k"), 4096),
+        (("--resume", "algo.lr=1e-4", "--max-env-steps", "6k", "--fresh-optimizer"), 6144),
+        (("--resume", first["id"][:4], "--max-env-steps", "8k"), 8192),
+    ):
+        done = gymnast(tmp_path, "train", *words, "--json")
+        assert done.returncode == 0, done.stderr
+        said = json.loads(done.stdout)
+        assert (said["id"], said["env_steps"]) == (first["id"], steps)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("train",), "gymnast train CartPole-v1:ppo"),
+        (("train", "algo.lr=1e-3"), "nothing to train"),
+        (("train", "CartPole-v1:ppo", "--resume", "@last"), "leave out 'CartPole-v1:ppo'"),
+        (("train", "CartPole-v1:ppo", "--fresh-optimizer"), "--fresh-optimizer is for --resume"),
+        (("train", "--resume", "@last", "--init-from", "x"), "give one of them"),
+        (("train", "CartPole-v1:ppo", "-q", "--json"), "give one of them"),
+        (("train", "CartPole-v1:ppo", "Acrobot-v1:ppo"), "'Acrobot-v1:ppo' is not a setting"),
+        (("train", "CartPole-v1:ppo", "--max-env-steps", "many"), "--max-env-steps: 'many' is not a count"),
+        (("train", "CartPole-v1:ppo", "--max-env-steps", "0"), "more than 0"),
+        (("train", "CartPole-v1:ppo", "--wall-time", "soon"), "--wall-time: 'soon' is not a duration"),
+        (("train", "CartPole-v1:pppo"), "did you mean 'ppo'"),
+        (("train", "CartPoel-v1"), "did you mean 'CartPole-v1'"),
+        (("train", "CartPole-v1:ppo", "algo.lrr=1"), "did you mean 'lr'"),
+        (("train", "--resume", "nosuchrun"), "no run"),
+        (("train", "CartPole-v1:ppo", "--init-from", "nosuchrun"), "no run"),
+        (("eval", "nosuchrun"), "no run"),
+        (("eval", "--episodes", "0"), "--episodes"),
+    ],
+)
+def test_bad_input_is_one_message_and_creates_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    runs = tmp_path / "runs"
+    with pytest.raises(SystemExit) as end:
+        main([*words, "--runs-dir", str(runs)])
+    out, error = capsys.readouterr()
+    assert end.value.code == 2
+    assert message in error
+    assert out == ""
+    assert not runs.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_the_run_can_go_on(tmp_path: Path, number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        command(tmp_path, *LONG), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    while "run " not in process.stdout.readline():
+        pass
+    time.sleep(0.3)
+    process.send_signal(number)
+    out, error = process.communicate(timeout=20)
+    assert process.returncode == 3, error
+    assert error == ""
+    assert "finishing this update, then saving" in out
+    assert f"stopped by {number.name} and saved" in out
+    assert "gymnast train --resume" in out
+    runs = [path for path in tmp_path.iterdir() if path.is_dir()]
+    assert len(runs) == 1
+    steps = int(re.search(r"after ([\d,]+) env steps", out)[1].replace(",", ""))  # type: ignore[index]
+    done = gymnast(tmp_path, "train", "--resume", "--max-env-steps", str(steps + 1), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["env_steps"] > steps
+
+
+class Terminal:
+    """A pseudo-terminal with a training in it."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(argv[0], argv, os.environ | {"TERM": "xterm", "PYTHONUTF8": "1", "COLUMNS": "80"})
+        self.written = ""
+
+    def expect(self, text: str, seconds: float = 20.0) -> None:
+        end = time.monotonic() + seconds
+        while text not in self.written:
+            assert self._read(end), f"{text!r} did not come: {self.written[-3000:]!r}"
+        self.written = self.written.split(text, 1)[1]
+
+    def press(self, keys: str) -> None:
+        os.write(self.fd, keys.encode())
+
+    def leave(self) -> int:
+        """Read to the end; its exit code."""
+        while self._read(time.monotonic() + 20):
+            pass
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def _read(self, end: float) -> bool:
+        if not select.select([self.fd], [], [], max(0.0, end - time.monotonic()))[0]:
+            return False
+        try:
+            chunk = os.read(self.fd, 65536).decode(errors="replace")
+        except OSError:
+            return False
+        self.written += chunk
+        return bool(chunk)
+
+
+def test_keys_in_a_real_training(tmp_path: Path) -> None:
+    terminal = Terminal(command(tmp_path, *LONG))
+    terminal.expect("c checkpoint · e evaluate · p pause · q stop and save")
+    terminal.press("p")
+    terminal.expect("paused: press p to go on")
+    terminal.press("p")
+    terminal.expect("train return")
+    terminal.press("e")
+    terminal.expect("solved at")
+    terminal.press("h")
+    terminal.expect("save a checkpoint now")
+    terminal.press("q")
+    terminal.expect("stopped by the q key and saved")
+    assert terminal.leave() == 3
+
+
+def test_a_lost_terminal_saves_the_run(tmp_path: Path) -> None:
+    terminal = Terminal(command(tmp_path, *LONG))
+    terminal.expect("train return")
+    time.sleep(0.5)
+    os.close(terminal.fd)
+    assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 3
+    (run,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    said = json.loads(gymnast(tmp_path, "runs", "show", run.name, "--json").stdout)
+    assert "SIGHUP" in json.dumps(said)
+
+
+def test_ctrl_c_twice_leaves_at_once(tmp_path: Path) -> None:
+    terminal = Terminal(command(tmp_path, *LONG, "algo.n_steps=16384", "algo.n_epochs=20"))
+    terminal.expect("train return")
+    terminal.press("\x03")
+    time.sleep(0.2)
+    terminal.press("\x03")
+    assert terminal.leave() in (3, 130)
+
+
+def test_words_are_told_apart_by_their_equals_sign() -> None:
+    assert split_words(["a=1", "CartPole-v1:ppo", "b.c=[1, 2]", "d="]) == (
+        "CartPole-v1:ppo",
+        ["a=1", "b.c=[1, 2]", "d="],
+    )
+    assert split_words([]) == (None, [])
+    with pytest.raises(GymnastError, match="is not a setting"):
+        split_words(["CartPole-v1:ppo", "algo.lr", "3"])
