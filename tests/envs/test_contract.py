@@ -44,13 +44,10 @@ CONFIGS = {
         wrappers=("mountaincar-shaping", "count-bonus", {"name": "reward-scale", "scale": 2.0}),
     ),
 }
+IN_WORKERS = ("cartpole", "lunarlander", "frozenlake", "countdown", "from-five", "shaped")
 CASES = [
     *[("sync", name) for name in CONFIGS],
-    *[
-        ("workers", name)
-        for name in ("cartpole", "lunarlander", "lander-continuous", "countdown", "from-five")
-    ],
-    *[("workers", name) for name in ("shaped", "frozenlake", "pendulum")],
+    *[("workers", name) for name in IN_WORKERS],
     ("native", "cartpole"),
     ("native", "disabled"),
     ("native", "same-step"),

@@ -41,14 +41,15 @@ def is_zombie(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers"])
 @pytest.mark.parametrize(
-    ("how", "reason"),
+    ("backend", "how", "reason"),
     [
-        ("raise", "RuntimeError: the motor broke"),
-        ("nan-obs", "an observation that is not finite"),
-        ("nan-final-obs", "an observation that is not finite"),
-        ("nan-reward", "a reward that is not finite"),
+        ("sync", "raise", "RuntimeError: the motor broke"),
+        ("sync", "nan-obs", "an observation that is not finite"),
+        ("sync", "nan-final-obs", "an observation that is not finite"),
+        ("sync", "nan-reward", "a reward that is not finite"),
+        ("workers", "raise", "RuntimeError: the motor broke"),
+        ("workers", "nan-reward", "a reward that is not finite"),
     ],
 )
 def test_a_failing_env_is_named_with_its_seed(backend: str, how: str, reason: str) -> None:

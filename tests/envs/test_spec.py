@@ -23,6 +23,7 @@ def test_gymnasium_is_asked_first() -> None:
     assert spec.action_labels == ("action 0", "action 1", "action 2", "action 3")
     assert spec.observation_names == tuple(f"obs[{i}]" for i in range(8))
     assert (spec.family, spec.extra) == ("box2d", None)
+    assert spec.description == "This environment is a classic rocket trajectory optimization problem."
     assert spec.reward_range == (-math.inf, math.inf)
 
 

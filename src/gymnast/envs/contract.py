@@ -31,7 +31,7 @@ class Step:
     reward_parts: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-class EnvFailure(Exception):  # noqa: N818  it happens to an env, it is no misuse
+class EnvFailure(Exception):
     """An env raised or returned NaN: which one, with which seed, and why."""
 
     def __init__(self, index: int, seed: int, reason: str) -> None:

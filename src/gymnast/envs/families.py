@@ -28,7 +28,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("toy text", None, None, ("gymnasium.envs.toy_text",)),
     Family("box2d", None, "Box2D", ("gymnasium.envs.box2d",)),
     Family("mujoco", "mujoco", "mujoco", ("gymnasium.envs.mujoco",)),
-    Family("jax", "jax", "jax", ("gymnasium.envs.phys2d", "gymnasium.envs.tabular"), ("phys2d/", "tabular/")),
+    Family("jax", None, "jax", ("gymnasium.envs.phys2d", "gymnasium.envs.tabular"), ("phys2d/", "tabular/")),
     Family("atari", "atari", "ale_py", ("ale_py",), ("ALE/",), "ale_py"),
     Family("vizdoom", "vizdoom", "vizdoom", ("vizdoom",), ("Vizdoom",), "vizdoom.gymnasium_wrapper"),
 )

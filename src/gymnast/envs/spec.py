@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
     env = make_env(config, training=False)
     try:
         observation_space, action_space = env.observation_space, env.action_space
-        described = (type(env.unwrapped).__doc__ or "").strip().splitlines()
+        described = _first_sentence(type(env.unwrapped).__doc__ or "")
     finally:
         env.close()
     registered = find_spec(config.id)
@@ -57,10 +58,19 @@ def read_spec(config: EnvConfig) -> EnvSpec:
         reward_range=given.reward_range or (float("-inf"), float("inf")),
         solved_at=solved_at,
         max_episode_steps=_time_limit(config, registered),
-        description=given.description or (described[0] if described else ""),
+        description=given.description or described,
         family=family.name,
         extra=family.extra,
     )
+
+
+def _first_sentence(doc: str) -> str:
+    """Of the first paragraph that is no heading."""
+    for paragraph in inspect.cleandoc(doc).split("\n\n"):
+        text = " ".join(line for line in paragraph.splitlines() if line.strip() and not line.startswith("#"))
+        if text:
+            return text.split(". ")[0].rstrip(".") + "."
+    return ""
 
 
 def _time_limit(config: EnvConfig, registered: gym.envs.registration.EnvSpec | None) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from enum import IntEnum
 from typing import Any
@@ -51,6 +52,8 @@ def main(command_fd: int, answer_fd: int, memory_fd: int, lifeline_fd: int) -> N
         start, stop = order["rows"]
         _serve(envs, block.actions[start:stop], start, command_fd, answer_fd)
         envs.close()
+        sys.stdout.flush()
+        os._exit(0)  # taking the interpreter down in order would keep `close` waiting
     except (EOFError, BrokenPipeError):
         pass  # the main process is gone
 
