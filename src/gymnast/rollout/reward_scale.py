@@ -22,7 +22,7 @@ class RewardScale:
         self.count, self.mean, self.var = 1e-4, 0.0, 1.0
 
     def apply(self, rollout: Rollout, gamma: float) -> float:
-        """Take the rollout into the moments, then scale its rewards in place; the factor used."""
+        """Take the rollout into the moments, then scale its rewards in place; what they were divided by."""
         seen = np.empty(rollout.rewards.shape)
         done = rollout.terminated | rollout.truncated
         for t, rewards in enumerate(rollout.rewards):
@@ -33,11 +33,11 @@ class RewardScale:
         delta = float(seen.mean()) - self.mean
         spread = self.var * self.count + float(seen.var()) * n + delta**2 * self.count * n / total
         self.mean, self.var, self.count = self.mean + delta * n / total, spread / total, total
-        factor = 1.0 / float(np.sqrt(self.var + 1e-8))
-        rollout.rewards *= np.float32(factor)
+        divisor = float(np.sqrt(self.var + 1e-8))
+        rollout.rewards *= np.float32(1.0 / divisor)
         if self.clip is not None:
             np.clip(rollout.rewards, -self.clip, self.clip, out=rollout.rewards)
-        return factor
+        return divisor
 
     def state(self) -> dict[str, Any]:
         return {"returns": self.returns.copy(), "count": self.count, "mean": self.mean, "var": self.var}

@@ -1,0 +1,74 @@
+"""Reward normalisation against all discounted returns ever seen, worked out at once."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from gymnast.rollout.buffer import Rollout, allocate_rollout
+from gymnast.rollout.reward_scale import RewardScale
+
+T, N, GAMMA = 12, 3, 0.9
+
+
+def random_rollout(seed: int, scale: float = 5.0) -> Rollout:
+    draw = np.random.default_rng(seed)
+    rollout = allocate_rollout(T, N, (1,), np.dtype(np.float32), (), np.int64)
+    rollout.rewards[:] = draw.normal(1.0, scale, (T, N))
+    ends = draw.random((T, N))
+    rollout.terminated[:], rollout.truncated[:] = ends < 0.1, ends > 0.9
+    return rollout
+
+
+def discounted_returns(rollouts: list[Rollout]) -> np.ndarray:
+    """Each env's running return, begun anew with each episode and not with each rollout."""
+    running, seen = np.zeros(N), []
+    for rollout in rollouts:
+        for t in range(T):
+            running = running * GAMMA + rollout.rewards[t].astype(np.float64)
+            seen.append(running.copy())
+            running[rollout.terminated[t] | rollout.truncated[t]] = 0.0
+    return np.array(seen)
+
+
+def test_divides_by_the_std_of_all_returns_so_far() -> None:
+    scale = RewardScale(N, clip=None)
+    seen: list[Rollout] = []
+    for seed in range(6):
+        rollout = random_rollout(seed)
+        seen.append(random_rollout(seed))
+        divisor = scale.apply(rollout, GAMMA)
+        assert divisor == pytest.approx(discounted_returns(seen).std(), rel=1e-3)
+        assert rollout.rewards == pytest.approx(seen[-1].rewards / divisor, rel=1e-5)
+
+
+def test_cuts_what_is_far_out() -> None:
+    scale = RewardScale(N, clip=0.5)
+    rollout = random_rollout(0)
+    scale.apply(rollout, GAMMA)
+    assert np.abs(rollout.rewards).max() == np.float32(0.5)
+
+
+def test_constant_zero_reward_stays_zero() -> None:
+    scale = RewardScale(N, clip=10.0)
+    for _ in range(50):
+        rollout = random_rollout(0)
+        rollout.rewards[:] = 0
+        scale.apply(rollout, GAMMA)
+        assert (rollout.rewards == 0).all()
+
+
+def test_state_goes_on_exactly_and_copes_with_another_number_of_envs() -> None:
+    one, two = RewardScale(N, clip=None), RewardScale(N, clip=None)
+    one.apply(random_rollout(1), GAMMA)
+    two.load_state(one.state())
+    a, b = random_rollout(2), random_rollout(2)
+    assert one.apply(a, GAMMA) == two.apply(b, GAMMA)
+    assert (a.rewards == b.rewards).all()
+    wider = RewardScale(N + 2, clip=None)
+    wider.load_state(one.state())
+    assert (wider.mean, wider.var, wider.count) == (one.mean, one.var, one.count)
+    numbers = {key: value for key, value in one.state().items() if key != "returns"}
+    assert json.loads(json.dumps(numbers)) == numbers
