@@ -68,7 +68,8 @@ class StopWhenSolved(BaseCallback):
         if self.num_timesteps < self.due:
             return True
         self.due += self.every
-        if self._mean_return(self.few) < self.threshold:
+        self.score = self._mean_return(self.few)
+        if self.score < self.threshold:
             return True
         self.score = self._mean_return(100)
         return self.score < self.threshold
