@@ -273,14 +273,13 @@ class LiveConsole:
         line = Text().append(f"  {label:<16}", style="yellow" if alert else "dim")
         if figure.value is None:
             return line.append(f"{'–':>12}", style="dim")
-        fresh = figure.changed_at > now - MESSAGE_SECONDS
-        line.append(
-            f"{number(key, self._steady(key, figure.value)):>12}", style="bold green" if fresh else "bold"
-        )
         change = figure.change(now)
+        colour = _change_colour(key, change)
+        fresh = figure.changed_at > now - MESSAGE_SECONDS and change != 0
+        value = number(key, self._steady(key, figure.value))
+        line.append(f"{value:>12}", style=f"bold {colour}" if fresh else "bold")
         shown = number(key, abs(change))
         moved = shown.strip("0.,") != ""
-        colour = _change_colour(key, change)
         line.append(f"{('+' if change > 0 else '−') + shown:>12}  " if moved else " " * 14, style=colour)
         room = width - 46
         solved_at = self._header.solved_at if self._header is not None else None
