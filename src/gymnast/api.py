@@ -135,6 +135,7 @@ def evaluate(
         raise GymnastError(f"episodes must be at least 1, got {episodes}")
     arrays, checkpoint, config = _read_checkpoint(reference, runs_root(runs_dir))
     seed = evaluation_seed(config) if seed is None else seed
+    n_envs = config.eval.n_envs if n_envs is None else n_envs
     envs = build_evaluation_envs(config, episodes=episodes, n_envs=n_envs, seed=seed)
     try:
         policy = _build_policy(config, arrays, envs.observation_space, envs.action_space)

@@ -77,8 +77,10 @@ class Keeper:
             bundle = self._bundle()
         else:  # scored in the background: those weights are in the past
             assert self._scoring is not None
-            bundle = self._scoring
+            bundle, state = self._scoring, self._session.state
             bundle["metrics"] |= result.score.metrics()
+            known = {"best_score": state.best_score, "last_score": state.last_score, "solved": state.solved}
+            bundle["state"]["counters"] |= known  # a resume from here must not forget the score
         self._best = (bundle, result.score.mean)
 
     def save_last(self, reason: str) -> None:

@@ -69,6 +69,16 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         best = result is not None and _take_score(s, result)
 
         state.seconds = time.perf_counter() - began
+        reason, status = _why_stop(s, result, stop, commands)
+        if reason is not None and status == "finished" and s.evaluator.busy:
+            # Nothing is left to do meanwhile, so the score that is still to come is waited for.
+            if result is not None and best:
+                keeper.note_best(result)
+            result = s.evaluator.wait()
+            best = result is not None and _take_score(s, result)
+            state.seconds = time.perf_counter() - began
+            reason, status = _why_stop(s, result, stop, commands)
+
         row |= state.counters(s.budget.progress(state)) | state.returns() | stats.metrics
         row |= hyperparameter_metrics(hp) | {
             "train/epochs_done": stats.epochs,
@@ -78,23 +88,24 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
             "time/update_seconds": updated - collected,
         }
         if result is not None:
-            row |= result.score.metrics() | {"eval/env_steps": result.env_steps, "eval/solved": state.solved}
+            row |= result.score.metrics() | {"eval/env_steps": result.env_steps}
+            row["eval/solved"] = _solves(s, result)
         if state.best_score is not None:
             row["eval/best"] = state.best_score
         keeper.record(row)
         console.updated(row)
 
-        keeper.save_if_due(result, best, asked=Command.CHECKPOINT in commands)
+        asked = Command.CHECKPOINT in commands
+        keeper.save_if_due(result, best, asked)
+        if asked:
+            console.note(f"checkpoint saved at step {state.env_steps:,}")
         if begin and s.evaluator.busy:
             keeper.remember()  # the very weights that are being scored, should they turn out best
-        if Command.PAUSE in commands:
-            began += _pause(console, control, stop)
-        reason, status = _why_stop(s, result, stop, commands)
+        if Command.PAUSE in commands and reason is None:
+            seconds, commands = _pause(console, control, stop)
+            began += seconds
+            reason, status = _why_stop(s, None, stop, commands)
 
-    if status == "finished" and s.evaluator.busy:
-        result = s.evaluator.wait()
-        if result is not None and _take_score(s, result):
-            keeper.note_best(result)
     keeper.save_last(status)
     return Outcome(status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved)
 
@@ -103,12 +114,15 @@ def _take_score(s: Session, result: Result) -> bool:
     """Note the score; whether it is the best so far."""
     state, mean = s.state, result.score.mean
     state.last_score = mean
-    if s.spec.solved_at is not None and mean >= s.spec.solved_at:
-        state.solved = True
+    state.solved = state.solved or _solves(s, result)
     best = state.best_score is None or mean >= state.best_score
     if best:
         state.best_score = mean
     return best
+
+
+def _solves(s: Session, result: Result) -> bool:
+    return s.spec.solved_at is not None and result.score.mean >= s.spec.solved_at
 
 
 def _why_stop(
@@ -130,12 +144,12 @@ def _why_stop(
     return None, "finished"
 
 
-def _pause(console: Console, control: Control, stop: StopRequest) -> float:
-    """Wait until told to go on; the seconds that must not count as training."""
+def _pause(console: Console, control: Control, stop: StopRequest) -> tuple[float, set[Command]]:
+    """Wait until told to go on: the seconds that must not count as training, and what was asked for."""
     paused_at = time.perf_counter()
+    commands: set[Command] = set()
     console.paused(True)
-    while stop.requested is None:
-        if control.wait(0.2) & {Command.PAUSE, Command.STOP}:
-            break
+    while stop.requested is None and not commands & {Command.PAUSE, Command.STOP}:
+        commands = control.wait(0.2)
     console.paused(False)
-    return time.perf_counter() - paused_at
+    return time.perf_counter() - paused_at, commands
