@@ -40,8 +40,8 @@ def test_show_prints_the_settings_and_their_sources() -> None:
 
 
 def test_show_as_json() -> None:
-    shown = json.loads(run("show", "CartPole-v1:ppo", "--json", "env.n_envs=16").stdout)
-    assert (shown["name"], shown["config"]["env"]["n_envs"]) == ("CartPole-v1:ppo", 16)
+    shown = json.loads(run("show", "CartPole-v1:ppo-zoo", "--json", "env.n_envs=16").stdout)
+    assert (shown["name"], shown["config"]["env"]["n_envs"]) == ("CartPole-v1:ppo-zoo", 16)
     assert shown["sources"]["env.n_envs"] == "command line"
     both = json.loads(run("show", "CartPole-v1:ppo", "Acrobot-v1:ppo", "--json").stdout)
     assert [one["name"] for one in both] == ["CartPole-v1:ppo", "Acrobot-v1:ppo"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gymnast.config.dump import HIDDEN, dump_config, looks_secret, plain_data
@@ -22,6 +23,7 @@ values = st.recursive(
 )
 
 
+@example({"a": float("inf"), "b": -0.0}, "\U00010000\x85", ["null", "1e3", " x ", "#"])
 @given(
     st.dictionaries(st.text(), values, max_size=4).filter(
         lambda d: not any(map(looks_secret, str(d).split()))
@@ -41,6 +43,7 @@ def test_anything_reads_back_equal(kwargs: dict[str, Any], env_id: str, labels: 
     )
     text = dump_config(config)
     assert Config.model_validate(parse_yaml(text, "dump")) == config
+    json.dumps(plain_data(config), allow_nan=False)
 
 
 @pytest.mark.parametrize("name", names_in(config_folders()[-1:]))

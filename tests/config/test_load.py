@@ -107,10 +107,10 @@ def test_order_is_defaults_extends_base_variant_command_line(folder: Path) -> No
 
 
 def test_packaged_presets_name_their_layers() -> None:
-    resolved = load_config("CartPole-v1:ppo", ["algo.lr.end=1e-5"])
-    assert resolved.name == "CartPole-v1:ppo"
+    resolved = load_config("CartPole-v1:ppo-zoo", ["algo.lr.end=1e-5"])
+    assert resolved.name == "CartPole-v1:ppo-zoo"
     assert resolved.sources["env.id"] == "preset CartPole-v1.yaml base"
-    assert resolved.sources["algo.n_steps"] == "variant ppo"
+    assert resolved.sources["algo.n_steps"] == "variant ppo-zoo"
     assert resolved.sources["policy.activation"] == "family _classic.yaml"
     assert resolved.sources["algo.lr"] == "command line"
     assert resolved.config.algo.lr.end == 1e-5
@@ -189,7 +189,8 @@ def test_several_variants_are_offered_as_commands() -> None:
 
 
 def test_an_older_id_finds_the_preset_of_the_newer() -> None:
-    assert load_config("Taxi-v3:ppo").config.env.id == "Taxi-v4"
+    resolved = load_config("Taxi-v3:ppo")
+    assert (resolved.config.env.id, resolved.name) == ("Taxi-v4", "Taxi-v4:ppo")
 
 
 def test_namespaced_ids_have_presets() -> None:
@@ -264,12 +265,12 @@ def test_overrides_from_python_may_be_nested_or_dotted(overrides: Any) -> None:
 
 @pytest.mark.parametrize("overrides", [["algo.gamma.end=0.5"], {"algo": {"gamma": {"end": 0.5}}}])
 def test_an_override_inside_a_number_makes_it_a_schedule(overrides: Any) -> None:
-    gamma = load_config("CartPole-v1:ppo", overrides).config.algo.gamma
+    gamma = load_config("CartPole-v1:ppo-zoo", overrides).config.algo.gamma
     assert (gamma.kind, gamma.start, gamma.end) == ("linear", 0.98, 0.5)
 
 
 def test_an_override_inside_a_default_starts_from_it() -> None:
-    coef = load_config("CartPole-v1:ppo", ["algo.value_coef.end=0.1"]).config.algo.value_coef
+    coef = load_config("CartPole-v1:ppo-zoo", ["algo.value_coef.end=0.1"]).config.algo.value_coef
     assert (coef.kind, coef.start, coef.end) == ("linear", 0.5, 0.1)
 
 

@@ -66,7 +66,8 @@ def message_of(text: str, variant: str = "") -> str:
     ],
 )  # fmt: skip
 def test_overrides(override: str, expected: str) -> None:
-    assert message("CartPole-v1:ppo-centred", override) == f"command line: {expected}"
+    Path("wrapped.yaml").write_text("extends: 'CartPole-v1:ppo-zoo'\nenv: {wrappers: [cartpole-centring]}\n")
+    assert message("wrapped.yaml", override) == f"command line: {expected}"
 
 
 def test_a_file_is_named_with_the_line() -> None:

@@ -33,7 +33,10 @@ def show(
 ) -> None:
     """Print the resolved settings and where each came from.
 
-    Examples: gymnast config show CartPole-v1:ppo · gymnast config show my.yaml:fast algo.lr=1e-3 --json
+    \b
+    Examples:
+      gymnast config show CartPole-v1:ppo
+      gymnast config show my.yaml:fast algo.lr=1e-3 --json
     """
     from gymnast.config.dump import dump_config, plain_data
     from gymnast.config.load import SeveralVariantsError, load_config
@@ -68,7 +71,15 @@ def validate(
     json: AsJson = False,
     config_dir: ConfigDirs = None,
 ) -> None:
-    """Check configs: keys, values, how they fit together, wrappers and environments. Exit 2 if any fails."""
+    """Check configs; exit 2 if any fails.
+
+    Keys, values, how they fit together, and whether the environment can be built with its wrappers.
+
+    \b
+    Examples:
+      gymnast config validate                  every packaged config and your own
+      gymnast config validate my.yaml Taxi-v4
+    """
     from gymnast.config.catalogue import references
     from gymnast.config.files import config_folders, names_in
 
@@ -123,7 +134,16 @@ def format_files(
     json: AsJson = False,
     config_dir: ConfigDirs = None,
 ) -> None:
-    """Put config files into canonical order and layout; comments are kept, meaning is checked."""
+    """Put config files in order.
+
+    Keys take the order of the settings, layout is made even, comments stay with their keys. What the file
+    means is compared before it is written, and a file that is in order is not touched.
+
+    \b
+    Examples:
+      gymnast config format my.yaml
+      gymnast config format --check            all of ./configs, changing nothing
+    """
     from gymnast.config.files import config_folders
     from gymnast.config.format import format_text
     from gymnast.config.reading import read_text, shown

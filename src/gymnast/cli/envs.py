@@ -28,7 +28,12 @@ def envs(
 ) -> None:
     """List environments and variants.
 
-    Examples: gymnast envs · gymnast envs lunar · gymnast envs toy text · gymnast envs cartpol --json
+    \b
+    Examples:
+      gymnast envs
+      gymnast envs lunar
+      gymnast envs toy text
+      gymnast envs cartpol --json
     """
     from gymnast.config.catalogue import entries, registered_entries, search
 

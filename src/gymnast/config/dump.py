@@ -38,12 +38,12 @@ _OTHER_MEANING = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 def plain_data(config: Config) -> dict[str, Any]:
     """The config as maps, lists and plain values, secrets hidden: for JSON and for trackers."""
-    return _redact(config.model_dump(mode="json"))
+    return _finite(_redact(config.model_dump()))
 
 
 def dump_config(config: Config, notes: Mapping[str, str] | None = None) -> str:
     """YAML of every setting; `notes` (dotted key → text) become comments at the line's end."""
-    lines = list(_lines(Config, plain_data(config), ""))
+    lines = list(_lines(Config, _redact(config.model_dump()), ""))
     if notes is None:
         return "".join(f"{text}\n" for _, text in lines)
     noted = [(text, notes.get(key, "")) for key, text in lines]
@@ -111,6 +111,17 @@ def _redact(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_redact(item) for item in value]
     return value
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: it is written as text, which a number's setting reads as well."""
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, (str, int, float)) else str(value)
 
 
 def looks_secret(key: str) -> bool:

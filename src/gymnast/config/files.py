@@ -146,15 +146,16 @@ def _extended(
         candidates = list(dict.fromkeys(path.absolute() for path in files_named(name, searched)))
         being_read = {path for path, _ in chain}
         candidates = [path for path in candidates if path not in being_read] or candidates
-    place = _at(file.path, (*prefix, "extends"))
     if not candidates:
         families = [path.stem for folder in searched for path in folder.glob("_*.yaml")]
         siblings = [known for known in file.variants if known != (prefix[-1] if prefix else None)]
         hint = did_you_mean(ref, dict.fromkeys([*siblings, *families, *names_in(searched)]))
+        place = _at(file.path, (*prefix, "extends"))
         raise GymnastError(f"{place}: extends: there is no variant, family or file {ref!r}{hint}")
     other = read_config_file(candidates[0])
     if variant is not None and variant not in other.variants:
         hint = did_you_mean(variant, other.variants)
+        place = _at(file.path, (*prefix, "extends"))
         raise GymnastError(f"{place}: extends: {shown(other.path)} has no variant {variant!r}{hint}")
     return layers_of(other, variant, folders, chain)
 

@@ -113,21 +113,16 @@ def find_layers(reference: str, folders: Sequence[Path]) -> tuple[str, str | Non
         variant = _variant_of([file], variant, name)
         stem = Path(name).stem
         return (f"{stem}:{variant}" if variant else stem), variant, layers_of(file, variant, folders)
-    files = [read_config_file(path) for path in _preset_files(name, folders)]
+    if not any(files_named(name, folders)):
+        from gymnast.envs.aliases import current_id
+
+        name = current_id(name)  # an older id, such as Taxi-v3
+    files = [read_config_file(path) for path in files_named(name, folders)]
     if files:
         variant = _variant_of(files, variant, name)
         file = next(file for file in files if variant is None or variant in file.variants)
         return (f"{name}:{variant}" if variant else name), variant, layers_of(file, variant, folders)
     return _without_preset(reference, name, variant, folders)
-
-
-def _preset_files(name: str, folders: Sequence[Path]) -> list[Path]:
-    exact = list(files_named(name, folders))
-    if exact:
-        return exact
-    from gymnast.envs.aliases import current_id
-
-    return list(files_named(current_id(name), folders))
 
 
 def _variant_of(files: Sequence[ConfigFile], variant: str | None, name: str) -> str | None:
