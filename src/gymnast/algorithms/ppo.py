@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from gymnast.algorithms.objective import Batch, Loss
 from gymnast.algorithms.returns import gae
 from gymnast.config.schedules import scheduled
-from gymnast.config.values import PositiveCount, Section
+from gymnast.config.values import BatchSize, PositiveCount, Section
 
 if TYPE_CHECKING:
     from gymnast.algorithms.objective import Array
@@ -23,10 +23,10 @@ class PPOConfig(Section):
 
     name: Literal["ppo"] = "ppo"
     n_steps: PositiveCount = Field(128, description="Steps of each env in a rollout.")
-    batch_size: Annotated[float, Field(gt=0)] | Literal["all"] = Field(
+    batch_size: BatchSize = Field(
         0.25, description="Samples in a minibatch; at most 1: a fraction of the rollout; `all`: the rollout."
     )
-    n_epochs: scheduled(1, 1000) = Field(4, description="Passes over a rollout. Schedulable.")
+    n_epochs: scheduled(1, 1000, whole=True) = Field(4, description="Passes over a rollout. Schedulable.")
     lr: scheduled(0, 10) = Field(3e-4, description="Learning rate of Adam. Schedulable.")
     gamma: scheduled(0, 1) = Field(0.99, description="Discount. Schedulable.")
     gae_lambda: scheduled(0, 1) = Field(0.95, description="Trace of the advantage estimate. Schedulable.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from gymnast.envs.contract import EnvFailure
@@ -61,23 +62,15 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         updated = time.perf_counter()
 
         commands = control.poll()
-        result = s.evaluator.poll()
-        due = s.eval_schedule.due(state, steps_before) or Command.EVALUATE in commands
-        begin = due and not s.evaluator.busy
-        if begin:
-            result = s.evaluator.start(s.policy, state.env_steps, console.evaluating) or result
-        best = result is not None and _take_score(s, result)
-
         state.seconds = time.perf_counter() - began
-        reason, status = _why_stop(s, result, stop, commands)
-        if reason is not None and status == "finished" and s.evaluator.busy:
-            # Nothing is left to do meanwhile, so the score that is still to come is waited for.
-            if result is not None and best:
-                keeper.note_best(result)
-            result = s.evaluator.wait()
-            best = result is not None and _take_score(s, result)
-            state.seconds = time.perf_counter() - began
-            reason, status = _why_stop(s, result, stop, commands)
+        due = s.eval_schedule.due(state, steps_before) or Command.EVALUATE in commands
+        scored, failure = _Scored(), None
+        try:
+            scored = _evaluate(s, keeper, console, due)
+        except RunFailed as error:
+            failure = error  # raised below, once this update is on disk
+        result = scored.result
+        state.seconds = time.perf_counter() - began
 
         row |= state.counters(s.budget.progress(state)) | state.returns() | stats.metrics
         row |= hyperparameter_metrics(hp) | {
@@ -96,11 +89,13 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         console.updated(row)
 
         asked = Command.CHECKPOINT in commands
-        keeper.save_if_due(result, best, asked)
-        if asked:
-            console.note(f"checkpoint saved at step {state.env_steps:,}")
-        if begin and s.evaluator.busy:
+        if failure is not None:
+            keeper.save_last("failure")
+            raise failure
+        keeper.save_if_due(result, scored.best, asked=Command.CHECKPOINT in commands)
+        if scored.begun:
             keeper.remember()  # the very weights that are being scored, should they turn out best
+        reason, status = _why_stop(s, result, stop, commands)
         if Command.PAUSE in commands and reason is None:
             seconds, commands = _pause(console, control, stop)
             began += seconds
@@ -108,6 +103,30 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
 
     keeper.save_last(status)
     return Outcome(status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved)
+
+
+@dataclass(slots=True)
+class _Scored:
+    result: Result | None = None
+    best: bool = False  # whether no score before was higher
+    begun: bool = False  # whether the weights of this moment are being scored in the background
+
+
+def _evaluate(s: Session, keeper: Keeper, console: Console, due: bool) -> _Scored:
+    """A score that has arrived, or a new one if that is due. With nothing else left to do, wait for it."""
+    over = _over(s) is not None
+    result = s.evaluator.wait() if over else s.evaluator.poll()
+    best = result is not None and _take_score(s, result)
+    if not due or s.evaluator.busy:
+        return _Scored(result, best)
+    if result is not None and best:
+        keeper.note_best(result)
+    new = s.evaluator.start(s.policy, s.state.env_steps, console.evaluating)
+    if new is None and over:
+        new = s.evaluator.wait()
+    if new is not None:
+        return _Scored(new, _take_score(s, new))
+    return _Scored(result, best, begun=True)
 
 
 def _take_score(s: Session, result: Result) -> bool:
@@ -132,16 +151,21 @@ def _why_stop(
     if result is not None and s.stop_at is not None and result.score.mean >= s.stop_at:
         reason = f"evaluation reached {result.score.mean:.4g}, {s.stop_at:g} was wanted"
         return reason, "solved" if s.state.solved else "finished"
-    wanted, train_return = s.config.stop.train_return, s.state.train_return
-    if wanted is not None and train_return is not None and train_return >= wanted:
-        return f"the training return reached {train_return:.4g}, {wanted:g} was wanted", "finished"
-    if (spent := s.budget.spent(s.state)) is not None:
-        return spent, "finished"
+    if (over := _over(s)) is not None:
+        return over, "finished"
     if stop.requested is not None:
         return f"stopped by {stop.requested}", "interrupted"
     if Command.STOP in commands:
         return "stopped by the q key", "interrupted"
     return None, "finished"
+
+
+def _over(s: Session) -> str | None:
+    """Why there is nothing more to train, whatever the evaluation says."""
+    wanted, train_return = s.config.stop.train_return, s.state.train_return
+    if wanted is not None and train_return is not None and train_return >= wanted:
+        return f"the training return reached {train_return:.4g}, {wanted:g} was wanted"
+    return s.budget.spent(s.state)
 
 
 def _pause(console: Console, control: Control, stop: StopRequest) -> tuple[float, set[Command]]:
