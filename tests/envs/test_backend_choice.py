@@ -41,7 +41,7 @@ def choose(
 def test_cartpole_is_native_without_measuring(own_cache: Path) -> None:
     start = time.perf_counter()
     assert build_envs(EnvConfig(id="CartPole-v1"), n_envs=8, seed=0).backend == "native"
-    assert time.perf_counter() - start < 0.1
+    assert time.perf_counter() - start < 0.5
     assert build_envs(EnvConfig(id="CartPole-v1"), n_envs=1, seed=0).backend == "sync"
     assert not own_cache.exists()
 

@@ -98,7 +98,7 @@ def test_a_killed_worker_is_reported_at_once() -> None:
         with pytest.raises(EnvFailure):
             envs.snapshot()
         envs.close()
-        assert time.monotonic() - start < 2.0
+        assert time.monotonic() - start < 3.0
     finally:
         envs.close()
 
@@ -127,7 +127,7 @@ def test_workers_ignore_ctrl_c_and_end_with_close() -> None:
     start = time.monotonic()
     envs.close()
     envs.close()
-    assert time.monotonic() - start < 1.0
+    assert time.monotonic() - start < 1.5
     assert wait_until_gone(pids, 1.0) == []
     with pytest.raises(GymnastError, match="closed"):
         envs.step(GO)
@@ -172,5 +172,5 @@ def test_close_does_not_wait_for_an_env_that_hangs() -> None:
         os.kill(pid, signal.SIGSTOP)
     start = time.monotonic()
     envs.close()
-    assert time.monotonic() - start < 2.0
+    assert time.monotonic() - start < 3.0
     assert wait_until_gone(pids, 1.0) == []

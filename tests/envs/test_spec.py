@@ -73,7 +73,7 @@ def test_families_know_what_they_need() -> None:
 def test_listing_ids_is_fast() -> None:
     start = time.perf_counter()
     ids = known_ids()
-    assert time.perf_counter() - start < 0.05
+    assert time.perf_counter() - start < 0.25
     assert {"CartPole-v1", "Taxi-v3", "gymnast/Bandit-v0"} <= set(ids)
 
 

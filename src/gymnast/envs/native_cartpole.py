@@ -17,6 +17,8 @@ from gymnast.envs.contract import EnvFailure, Step
 from gymnast.envs.in_process import Frame, episode_seed
 from gymnast.envs.snapshot import random_state, set_random_state
 
+_MANY = 256
+
 
 class NativeCartPole:
     """N CartPoles as one [4, N] state."""
@@ -67,12 +69,20 @@ class NativeCartPole:
         self._state[:] = state
         self._steps.fill(0)
         obs = self._next_frame().step.obs
-        obs[:] = self._state_of_each
+        self._observe(obs)
         return obs
 
     def _next_frame(self) -> Frame:
         self._turn = 1 - self._turn
         return self._frames[self._turn]
+
+    def _observe(self, obs: np.ndarray) -> None:
+        """Write the state as float32 [N, 4]."""
+        if self.n_envs < _MANY:
+            obs[:] = self._state_of_each
+        else:  # NumPy casts and transposes at once three times slower than column by column
+            for column, values in enumerate(self._state):
+                obs[:, column] = values
 
     def step(self, actions: np.ndarray) -> Step:
         frame = self._next_frame()
@@ -87,7 +97,7 @@ class NativeCartPole:
         np.logical_or(self._beyond[0], self._beyond[1], out=step.terminated)
         self._steps += 1
         np.greater_equal(self._steps, self._time_limit, out=step.truncated)
-        step.obs[:] = self._state_of_each
+        self._observe(step.obs)
         if self._sutton_barto_reward:
             np.negative(step.terminated, out=step.rewards, dtype=np.float64)
         np.logical_or(step.terminated, step.truncated, out=self._done)

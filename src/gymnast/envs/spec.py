@@ -69,7 +69,7 @@ def _first_sentence(doc: str) -> str:
     for paragraph in inspect.cleandoc(doc).split("\n\n"):
         text = " ".join(line for line in paragraph.splitlines() if line.strip() and not line.startswith("#"))
         if text:
-            return text.split(". ")[0].rstrip(".") + "."
+            return " ".join(text.split()).split(". ")[0].rstrip(".") + "."
     return ""
 
 

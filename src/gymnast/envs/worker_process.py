@@ -40,7 +40,7 @@ class Answer(IntEnum):
 def main(command_fd: int, answer_fd: int, memory_fd: int, lifeline_fd: int) -> None:
     """Build the envs and serve commands until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process to act on
-    threading.Thread(target=_exit_with_parent, args=(lifeline_fd,), daemon=True).start()
+    threading.Thread(target=exit_with_parent, args=(lifeline_fd,), daemon=True).start()
     try:
         order = receive(command_fd)
         try:
@@ -58,7 +58,7 @@ def main(command_fd: int, answer_fd: int, memory_fd: int, lifeline_fd: int) -> N
         pass  # the main process is gone
 
 
-def _exit_with_parent(lifeline_fd: int) -> None:
+def exit_with_parent(lifeline_fd: int) -> None:
     """Nothing is ever written to this pipe: reading ends when the parent does, even amid a long step."""
     os.read(lifeline_fd, 1)
     # A moment for the orderly way out, which is under way if the parent closed its pipes itself.
@@ -66,10 +66,15 @@ def _exit_with_parent(lifeline_fd: int) -> None:
     os._exit(1)
 
 
-def _build(order: dict[str, Any], memory_fd: int) -> tuple[InProcessEnvs, SharedBlock]:
-    if order["registered"] is not None:
-        spec = gym.envs.registration.EnvSpec.from_json(order["registered"])
+def register(registration: str | None) -> None:
+    """Make an env known here that the parent may have registered at run time."""
+    if registration is not None:
+        spec = gym.envs.registration.EnvSpec.from_json(registration)
         gym.registry.setdefault(spec.id, spec)
+
+
+def _build(order: dict[str, Any], memory_fd: int) -> tuple[InProcessEnvs, SharedBlock]:
+    register(order["registered"])
     config = EnvConfig.model_validate(order["config"])
     start, stop = order["rows"]
     envs = [make_env(config, training=order["training"]) for _ in range(start, stop)]

@@ -51,13 +51,13 @@ def why_not_workers(config: EnvConfig, render_mode: str | None = None) -> str | 
     except TypeError as error:
         return f"its arguments must be plain values to be sent to a process ({error})"
     try:
-        _registration(config)
+        registration(config)
     except GymnastError as error:
         return str(error)
     return None
 
 
-def _registration(config: EnvConfig) -> str | None:
+def registration(config: EnvConfig) -> str | None:
     """Gymnasium's entry as text, since it may have been made at run time and be unknown to a worker."""
     spec = find_spec(config.id)
     if spec is None:
@@ -177,7 +177,7 @@ class WorkerEnvs:
     def _start(self, config: EnvConfig, training: bool) -> None:
         order = {
             "config": config.model_dump(mode="json"),
-            "registered": _registration(config),
+            "registered": registration(config),
             "training": training,
             "n_envs": self.n_envs,
             "reward_parts": self.reward_parts,
