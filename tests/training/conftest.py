@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,33 @@ class PressAt(Control):
     def poll(self) -> set[Command]:
         self.updates += 1
         return {self.presses[self.updates]} if self.updates in self.presses else set()
+
+
+STEPS = 64  # env steps of an update of `train_short`
+
+
+def train_in_short(
+    reference: str, runs_dir: Path, updates: int = 6, control: Control | None = None, **changes: Any
+) -> api.Run:
+    common = {
+        "env.n_envs": 4,
+        "env.backend": "sync",
+        "algo.n_steps": STEPS // 4,
+        "algo.batch_size": "all",
+        "algo.n_epochs": 2,
+        "budget.env_steps": updates * STEPS,
+        "eval.every": 2 * STEPS,
+        "eval.episodes": 5,
+        "stop.eval_return": None,
+    }
+    overrides = common | {key.replace("__", "."): value for key, value in changes.items()}
+    return api.train(reference, overrides=overrides, runs_dir=runs_dir, control=control)
+
+
+@pytest.fixture(scope="session")
+def train() -> Callable[..., api.Run]:
+    """`train(reference, runs_dir, updates=6, control=None, eval__every=…)`: updates of 64 env steps."""
+    return train_in_short
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,30 +14,13 @@ from gymnast import api
 from gymnast.config.load import load_config
 from gymnast.envs.build import env_seeds
 from gymnast.runs import registry
-from gymnast.runs.checkpoint import best_checkpoint, list_checkpoints, load_checkpoint
+from gymnast.runs.checkpoint import best_checkpoint, list_checkpoints
 from gymnast.training.evaluator import EvalSchedule, evaluation_seed
 from gymnast.training.keys import Command, Control
 from gymnast.training.state import TrainState
 
 STEPS = 64  # env steps of an update in every run here
-
-
-def train(
-    reference: str, runs_dir: Path, updates: int = 6, control: Control | None = None, **changes: Any
-) -> api.Run:
-    common = {
-        "env.n_envs": 4,
-        "env.backend": "sync",
-        "algo.n_steps": STEPS // 4,
-        "algo.batch_size": "all",
-        "algo.n_epochs": 2,
-        "budget.env_steps": updates * STEPS,
-        "eval.every": 2 * STEPS,
-        "eval.episodes": 5,
-        "stop.eval_return": None,
-    }
-    overrides = common | {key.replace("__", "."): value for key, value in changes.items()}
-    return api.train(reference, overrides=overrides, runs_dir=runs_dir, control=control)
+Train = Callable[..., api.Run]
 
 
 def evaluated(run: api.Run) -> list[int]:
@@ -61,7 +43,7 @@ def play(policy: Any, env: gym.Env[Any, Any], episodes: int, seed: int) -> list[
 
 
 @pytest.mark.parametrize("reference", ["CartPole-v1:ppo", "Pendulum-v1:ppo", "FrozenLake-v1:ppo"])
-def test_reported_score_is_what_a_plain_loop_gets(reference: str, tmp_path: Path) -> None:
+def test_reported_score_is_what_a_plain_loop_gets(train: Train, reference: str, tmp_path: Path) -> None:
     extra = {"policy__normalize_obs": "running"} if reference.startswith("Pendulum") else {}
     run = train(reference, tmp_path, eval__n_envs=1, **extra)
     saved = {checkpoint.env_steps: checkpoint for checkpoint in list_checkpoints(run.folder)}
@@ -91,7 +73,7 @@ def test_reported_score_is_what_a_plain_loop_gets(reference: str, tmp_path: Path
     ids=str,
 )
 def test_evaluating_the_best_checkpoint_gives_the_recorded_score(
-    changes: dict[str, Any], tmp_path: Path
+    train: Train, changes: dict[str, Any], tmp_path: Path
 ) -> None:
     run = train("CartPole-v1:ppo", tmp_path, **changes)
     again = api.evaluate(f"{run.id}/@best", episodes=changes.get("eval__episodes", 5), runs_dir=tmp_path)
@@ -108,14 +90,14 @@ def test_evaluating_the_best_checkpoint_gives_the_recorded_score(
     assert run.outcome.last_score == scores[-1]
 
 
-def test_stochastic_evaluation_repeats_too(tmp_path: Path) -> None:
+def test_stochastic_evaluation_repeats_too(train: Train, tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, eval__stochastic=True)
     again = api.evaluate(f"{run.id}/@best", episodes=5, stochastic=True, runs_dir=tmp_path)
     assert again.mean_return == run.outcome.best_score
     assert api.evaluate(f"{run.id}/@best", episodes=5, runs_dir=tmp_path).returns != again.returns
 
 
-def test_training_only_wrappers_are_off_and_limits_on(tmp_path: Path) -> None:
+def test_training_only_wrappers_are_off_and_limits_on(train: Train, tmp_path: Path) -> None:
     run = train(
         "MountainCar-v0:ppo",
         tmp_path,
@@ -138,7 +120,9 @@ def test_training_only_wrappers_are_off_and_limits_on(tmp_path: Path) -> None:
     assert kept.outcome.last_score != -30
 
 
-def test_evaluation_leaves_learning_alone(tmp_path: Path, end_state: Any, first_difference: Any) -> None:
+def test_evaluation_leaves_learning_alone(
+    train: Train, tmp_path: Path, end_state: Any, first_difference: Any
+) -> None:
     """Running statistics, reward scale, random numbers and weights are as without any evaluation."""
     changes = {"policy__normalize_obs": "running", "algo__normalize_reward": True}
     often = train("Pendulum-v1:ppo", tmp_path, updates=4, eval__every=1, eval__episodes=1, **changes)
@@ -151,7 +135,7 @@ def test_evaluation_leaves_learning_alone(tmp_path: Path, end_state: Any, first_
         assert first_difference(a["state"][part], b["state"][part]) is None
 
 
-def test_every_zero_turns_evaluation_and_its_stop_off(tmp_path: Path) -> None:
+def test_every_zero_turns_evaluation_and_its_stop_off(train: Train, tmp_path: Path) -> None:
     run = train(
         "CartPole-v1:ppo", tmp_path, eval__every=0, stop__eval_return="solved", env__spec__solved_at=1
     )
@@ -174,7 +158,9 @@ def test_every_zero_turns_evaluation_and_its_stop_off(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_when_evaluation_is_due(changes: dict[str, Any], wanted: list[int], tmp_path: Path) -> None:
+def test_when_evaluation_is_due(
+    train: Train, changes: dict[str, Any], wanted: list[int], tmp_path: Path
+) -> None:
     run = train("CartPole-v1:ppo", tmp_path, **changes)
     assert evaluated(run) == wanted
     assert all(row["eval/episodes"] == 5 for row in run.metrics() if "eval/episodes" in row)
@@ -204,7 +190,7 @@ def test_evaluation_waits_for_the_training_score(
     assert schedule.due(state, 50) is due
 
 
-def test_training_stops_at_once_when_solved(tmp_path: Path) -> None:
+def test_training_stops_at_once_when_solved(train: Train, tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, stop__eval_return="solved", env__spec__solved_at=5)
     assert run.outcome.status == "solved"
     assert run.outcome.solved
@@ -219,7 +205,7 @@ def test_training_stops_at_once_when_solved(tmp_path: Path) -> None:
     assert api.evaluate(run.id, episodes=5, runs_dir=tmp_path).solved is True
 
 
-def test_solved_is_noted_where_it_does_not_stop(tmp_path: Path) -> None:
+def test_solved_is_noted_where_it_does_not_stop(train: Train, tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, env__spec__solved_at=5)
     assert (run.outcome.status, run.outcome.solved, run.outcome.env_steps) == ("finished", True, 6 * STEPS)
     other = train("CartPole-v1:ppo", tmp_path, stop__eval_return=5, env__spec__solved_at=400)
@@ -228,81 +214,9 @@ def test_solved_is_noted_where_it_does_not_stop(tmp_path: Path) -> None:
     assert "5 was wanted" in other.outcome.reason
 
 
-def test_key_evaluates_now(tmp_path: Path, press: Callable[[dict[int, Command]], Control]) -> None:
+def test_key_evaluates_now(
+    train: Train, tmp_path: Path, press: Callable[[dict[int, Command]], Control]
+) -> None:
     run = train("CartPole-v1:ppo", tmp_path, control=press({3: Command.EVALUATE}), eval__every=0)
     assert evaluated(run) == [3]
     assert api.evaluate(f"{run.id}/@best", episodes=5, runs_dir=tmp_path).env_steps == 3 * STEPS
-
-
-class TestBackground:
-    """In a process of its own."""
-
-    def test_scores_are_those_of_the_same_weights_inline(
-        self, tmp_path: Path, end_state: Any, first_difference: Any
-    ) -> None:
-        changes = {"updates": 400, "eval__every": 20 * STEPS}
-        inline = train("CartPole-v1:ppo", tmp_path, **changes)
-        behind = train("CartPole-v1:ppo", tmp_path, eval__background=True, **changes)
-        scores = {
-            row["eval/env_steps"]: row["eval/return/mean"]
-            for row in inline.metrics()
-            if "eval/env_steps" in row
-        }
-        found = {
-            row["eval/env_steps"]: row["eval/return/mean"]
-            for row in behind.metrics()
-            if "eval/env_steps" in row
-        }
-        assert found, "at least the first one arrives before the end"
-        assert found.items() <= scores.items()
-        a, b = end_state(inline), end_state(behind)
-        assert first_difference(a["policy"], b["policy"]) is None
-        best = best_checkpoint(behind.folder)
-        assert best is not None
-        again = api.evaluate(f"{behind.id}/@best", episodes=5, runs_dir=tmp_path)
-        assert again.mean_return == behind.outcome.best_score == best.sidecar().score == found[best.env_steps]
-        policy, _, _ = load_checkpoint(best)
-        assert set(policy) == set(a["policy"])
-
-    def test_last_score_is_awaited_and_recorded(self, tmp_path: Path) -> None:
-        run = train("CartPole-v1:ppo", tmp_path, updates=2, eval__background=True, env__spec__solved_at=5)
-        assert evaluated(run) == [2]
-        assert [row["time/updates"] for row in run.metrics()] == [1, 2]
-        assert run.outcome.solved
-        assert run.outcome.best_score == run.metrics()[-1]["eval/return/mean"]
-        again = api.evaluate(f"{run.id}/@best", episodes=5, runs_dir=tmp_path)
-        assert again.mean_return == run.outcome.best_score
-
-    def test_stops_when_a_score_arrives_that_solves(self, tmp_path: Path) -> None:
-        run = train(
-            "CartPole-v1:ppo",
-            tmp_path,
-            updates=100_000,
-            eval__background=True,
-            stop__eval_return="solved",
-            env__spec__solved_at=5,
-        )
-        assert run.outcome.status == "solved"
-        assert run.outcome.env_steps < 100_000 * STEPS
-        last = run.metrics()[-1]
-        assert last["eval/solved"] == 1
-        assert last["eval/env_steps"] < last["time/env_steps"], "training went on meanwhile"
-
-    def test_training_is_not_held_up(self, tmp_path: Path) -> None:
-        began = time.perf_counter()
-        run = train(
-            "Acrobot-v1:ppo", tmp_path, updates=20, eval__background=True, eval__every=1, eval__episodes=50
-        )
-        rows = run.metrics()
-        assert time.perf_counter() - began < 60
-        late = [row for row in rows if "eval/env_steps" in row]
-        # 50 episodes of 500 steps take far longer than an update: while one is under way, none is queued.
-        assert len(late) < len(rows) / 2
-
-    def test_late_best_is_known_to_a_resume_from_its_moment(self, tmp_path: Path) -> None:
-        run = train("CartPole-v1:ppo", tmp_path, updates=3, eval__background=True, checkpoint__seconds=0)
-        best, last = list_checkpoints(run.folder)
-        assert (best.env_steps, last.env_steps) == (2 * STEPS, 3 * STEPS)
-        _, state, sidecar = load_checkpoint(best)
-        assert state["counters"]["best_score"] == sidecar.score == run.outcome.best_score
-        assert sidecar.metrics["time/updates"] == 2

@@ -4,48 +4,79 @@ The process gets a copy of the weights, never the live ones, and one evaluation 
 is busy, a due evaluation is left out rather than queued, since its result would come too late to
 act on. When a result arrives depends on the machine, so a run that stops on its score may stop at
 another update when repeated; its learning is the same.
+
+It is started as a program of its own, as env workers are: nothing of the main process is run again
+in it, and Ctrl-C or a SIGTERM to the whole group reaches the trainer alone.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
 from gymnast.config.schema import Config
-from gymnast.errors import RunFailed
+from gymnast.envs.worker_process import exit_with_parent, register
+from gymnast.envs.workers import registration, why_not_workers
+from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.policy import Policy
 from gymnast.rollout.evaluate import Score
 from gymnast.training.evaluator import InlineEvaluator, Progress, Result
+
+_CLOSE_SECONDS = 1.0
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
+    "from gymnast.training.background import main; main(*map(int, sys.argv[2:]))"
+)
 
 
 class BackgroundEvaluator:
     """Hands weights to the process and picks up scores."""
 
     def __init__(self, config: Config) -> None:
+        if (reason := why_not_workers(config.env)) is not None:
+            raise GymnastError(f"eval.background cannot be used for '{config.env.id}': {reason}")
         self._config = config
-        self._process: Any = None
-        self._pipe: Connection | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._busy = False
 
     def start(self, policy: Policy, env_steps: int, progress: Progress | None = None) -> None:
         """Begin to score a copy of the policy; left out while the last one is not done."""
         if self._busy:
             return
-        if self._pipe is None:
-            context = multiprocessing.get_context("spawn")
-            self._pipe, theirs = context.Pipe()
-            self._process = context.Process(target=_serve, args=(self._config.model_dump(), theirs), daemon=True)
-            self._process.start()
-            theirs.close()
-        self._pipe.send((policy.arrays(), env_steps))
+        if self._process is None:
+            self._launch()
         self._busy = True
+        try:
+            self._pipe.send((policy.arrays(), env_steps))
+        except OSError:
+            raise self._died() from None
+
+    def _launch(self) -> None:
+        """Start the process. The lifeline is never written to: it closes when this process is gone."""
+        ours, theirs = socket.socketpair()
+        lifeline, self._lifeline = os.pipe()
+        fds = (theirs.fileno(), lifeline)
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), *map(str, fds)],
+            pass_fds=fds,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        theirs.close()
+        os.close(lifeline)
+        self._pipe = Connection(ours.detach())
+        self._pipe.send((self._config.model_dump(), registration(self._config.env)))
 
     def poll(self) -> Result | None:
-        return self._receive() if self._busy and self._pipe is not None and self._pipe.poll() else None
+        return self._receive() if self._busy and self._pipe.poll() else None
 
     def wait(self) -> Result | None:
         return self._receive() if self._busy else None
@@ -55,40 +86,56 @@ class BackgroundEvaluator:
         return self._busy
 
     def _receive(self) -> Result:
-        assert self._pipe is not None
         try:
             answer = self._pipe.recv()
-        except EOFError:
-            raise RunFailed("the evaluation process died; set eval.background=false to see why") from None
+        except (EOFError, OSError):
+            raise self._died() from None
         self._busy = False
         if isinstance(answer, str):
             raise RunFailed(f"evaluation failed: {answer}")
         returns, lengths, seconds, env_steps = answer
         return Result(Score(returns, lengths, seconds), env_steps)
 
+    def _died(self) -> RunFailed:
+        return RunFailed("the evaluation process died; set eval.background=false to see why")
+
     def close(self) -> None:
-        if self._pipe is not None:
-            self._pipe.close()  # the process ends when its pipe does
-            self._process.join(timeout=1.0)
-            if self._process.is_alive():
-                self._process.kill()
+        if self._process is None:
+            return
+        self._pipe.close()  # the process ends when its pipe does
+        os.close(self._lifeline)
+        try:
+            self._process.wait(timeout=_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:  # amid an evaluation that nobody waits for
+            self._process.kill()
+            self._process.wait()
+        self._process = None
 
 
-def _serve(config_values: dict[str, Any], pipe: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which closes the pipe
+def main(pipe_fd: int, lifeline_fd: int) -> None:
+    """What runs inside the process: score what arrives, until the pipe closes."""
+    threading.Thread(target=exit_with_parent, args=(lifeline_fd,), daemon=True).start()
+    try:
+        with Connection(pipe_fd) as pipe:
+            _serve(pipe)
+    except (EOFError, OSError):
+        pass  # the trainer is gone, or wants no more
+
+
+def _serve(pipe: Connection) -> None:
     from threadpoolctl import threadpool_limits
 
     from gymnast.policies.build import build_policy
 
+    config_values, registered = pipe.recv()
+    register(registered)
     config = Config.model_validate(config_values)
     evaluator = InlineEvaluator(config)
     policy: Policy | None = None
     with threadpool_limits(1):
         while True:
-            try:
-                arrays, env_steps = pipe.recv()
-            except (EOFError, OSError):
-                return
+            arrays, env_steps = pipe.recv()
+            answer: Any
             try:
                 if policy is None:
                     envs = evaluator.envs()
@@ -96,8 +143,7 @@ def _serve(config_values: dict[str, Any], pipe: Connection) -> None:
                     policy = build_policy(config.policy, config.engine, *spaces, seed=0)
                 policy.load_arrays({name: np.asarray(value) for name, value in arrays.items()})
                 score = evaluator.start(policy, env_steps).score
-                pipe.send((score.returns, score.lengths, score.seconds, env_steps))
-            except (EOFError, OSError):
-                return
+                answer = (score.returns, score.lengths, score.seconds, env_steps)
             except Exception as error:
-                pipe.send(f"{type(error).__name__}: {error}")
+                answer = str(error) if isinstance(error, GymnastError) else f"{type(error).__name__}: {error}"
+            pipe.send(answer)

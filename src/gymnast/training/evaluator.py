@@ -10,7 +10,8 @@ import numpy as np
 
 from gymnast.config.schema import Config
 from gymnast.envs.build import build_envs
-from gymnast.envs.contract import Envs
+from gymnast.envs.contract import EnvFailure, Envs
+from gymnast.errors import RunFailed
 from gymnast.policies.policy import Policy
 from gymnast.rollout.evaluate import Score, evaluate, evaluation_envs
 from gymnast.training.state import TrainState
@@ -41,7 +42,9 @@ def sampling_rng(seed: int, env_steps: int) -> np.random.Generator:
 def build_evaluation_envs(config: Config, *, episodes: int, n_envs: int | None, seed: int) -> Envs:
     """Envs as in training, less what is meant for training only."""
     count = n_envs or evaluation_envs(config.env, episodes)
-    return build_envs(config.env, n_envs=min(count, episodes), seed=seed, training=config.eval.training_wrappers)
+    return build_envs(
+        config.env, n_envs=min(count, episodes), seed=seed, training=config.eval.training_wrappers
+    )
 
 
 class EvalSchedule:
@@ -98,7 +101,13 @@ class InlineEvaluator:
         """Score the policy as it is now."""
         episodes = self.config.eval.episodes
         rng = sampling_rng(self.seed, env_steps) if self.config.eval.stochastic else None
-        return Result(evaluate(policy, self.envs(), episodes, rng=rng, progress=progress), env_steps)
+        try:
+            score = evaluate(policy, self.envs(), episodes, rng=rng, progress=progress)
+        except EnvFailure as failure:
+            raise RunFailed(
+                f"{self.config.env.id}: in the evaluation after step {env_steps:,}, {failure}"
+            ) from failure
+        return Result(score, env_steps)
 
     def envs(self) -> Envs:
         """Built when first needed: a short run may never evaluate."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from gymnast.envs.contract import EnvFailure
@@ -15,6 +14,7 @@ from gymnast.training.evaluator import Result
 from gymnast.training.keeper import Keeper
 from gymnast.training.keys import Command, Control
 from gymnast.training.outcome import Outcome, Status
+from gymnast.training.scoring import Scored, evaluate_if_due
 from gymnast.training.session import Session
 from gymnast.training.signals import StopRequest
 from gymnast.training.update import update
@@ -64,11 +64,11 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         commands = control.poll()
         state.seconds = time.perf_counter() - began
         due = s.eval_schedule.due(state, steps_before) or Command.EVALUATE in commands
-        scored, failure = _Scored(), None
+        scored, failed = Scored(), None
         try:
-            scored = _evaluate(s, keeper, console, due)
+            scored = evaluate_if_due(s, due, keeper.note_best, console.evaluating)
         except RunFailed as error:
-            failure = error  # raised below, once this update is on disk
+            failed = error  # raised below, once this update is on disk
         result = scored.result
         state.seconds = time.perf_counter() - began
 
@@ -82,17 +82,19 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         }
         if result is not None:
             row |= result.score.metrics() | {"eval/env_steps": result.env_steps}
-            row["eval/solved"] = _solves(s, result)
+            row["eval/solved"] = s.solves(result.score.mean)
         if state.best_score is not None:
             row["eval/best"] = state.best_score
         keeper.record(row)
         console.updated(row)
 
-        asked = Command.CHECKPOINT in commands
-        if failure is not None:
+        if failed is not None:
             keeper.save_last("failure")
-            raise failure
-        keeper.save_if_due(result, scored.best, asked=Command.CHECKPOINT in commands)
+            raise failed
+        asked = Command.CHECKPOINT in commands
+        keeper.save_if_due(result, scored.best, asked)
+        if asked:
+            console.note(f"checkpoint saved at step {state.env_steps:,}")
         if scored.begun:
             keeper.remember()  # the very weights that are being scored, should they turn out best
         reason, status = _why_stop(s, result, stop, commands)
@@ -105,45 +107,6 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
     return Outcome(status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved)
 
 
-@dataclass(slots=True)
-class _Scored:
-    result: Result | None = None
-    best: bool = False  # whether no score before was higher
-    begun: bool = False  # whether the weights of this moment are being scored in the background
-
-
-def _evaluate(s: Session, keeper: Keeper, console: Console, due: bool) -> _Scored:
-    """A score that has arrived, or a new one if that is due. With nothing else left to do, wait for it."""
-    over = _over(s) is not None
-    result = s.evaluator.wait() if over else s.evaluator.poll()
-    best = result is not None and _take_score(s, result)
-    if not due or s.evaluator.busy:
-        return _Scored(result, best)
-    if result is not None and best:
-        keeper.note_best(result)
-    new = s.evaluator.start(s.policy, s.state.env_steps, console.evaluating)
-    if new is None and over:
-        new = s.evaluator.wait()
-    if new is not None:
-        return _Scored(new, _take_score(s, new))
-    return _Scored(result, best, begun=True)
-
-
-def _take_score(s: Session, result: Result) -> bool:
-    """Note the score; whether it is the best so far."""
-    state, mean = s.state, result.score.mean
-    state.last_score = mean
-    state.solved = state.solved or _solves(s, result)
-    best = state.best_score is None or mean >= state.best_score
-    if best:
-        state.best_score = mean
-    return best
-
-
-def _solves(s: Session, result: Result) -> bool:
-    return s.spec.solved_at is not None and result.score.mean >= s.spec.solved_at
-
-
 def _why_stop(
     s: Session, result: Result | None, stop: StopRequest, commands: set[Command]
 ) -> tuple[str | None, Status]:
@@ -151,21 +114,13 @@ def _why_stop(
     if result is not None and s.stop_at is not None and result.score.mean >= s.stop_at:
         reason = f"evaluation reached {result.score.mean:.4g}, {s.stop_at:g} was wanted"
         return reason, "solved" if s.state.solved else "finished"
-    if (over := _over(s)) is not None:
+    if (over := s.over()) is not None:
         return over, "finished"
     if stop.requested is not None:
         return f"stopped by {stop.requested}", "interrupted"
     if Command.STOP in commands:
         return "stopped by the q key", "interrupted"
     return None, "finished"
-
-
-def _over(s: Session) -> str | None:
-    """Why there is nothing more to train, whatever the evaluation says."""
-    wanted, train_return = s.config.stop.train_return, s.state.train_return
-    if wanted is not None and train_return is not None and train_return >= wanted:
-        return f"the training return reached {train_return:.4g}, {wanted:g} was wanted"
-    return s.budget.spent(s.state)
 
 
 def _pause(console: Console, control: Control, stop: StopRequest) -> tuple[float, set[Command]]:

@@ -47,6 +47,16 @@ class Session:
         wanted = self.config.stop.eval_return
         return self.spec.solved_at if wanted == "solved" else wanted
 
+    def solves(self, score: float) -> bool:
+        return self.spec.solved_at is not None and score >= self.spec.solved_at
+
+    def over(self) -> str | None:
+        """Why there is nothing more to train, whatever evaluation says; None if there is."""
+        wanted, train_return = self.config.stop.train_return, self.state.train_return
+        if wanted is not None and train_return is not None and train_return >= wanted:
+            return f"the training return reached {train_return:.4g}, {wanted:g} was wanted"
+        return self.budget.spent(self.state)
+
     def close(self) -> None:
         self.evaluator.close()
         self.envs.close()
