@@ -1,4 +1,4 @@
-"""`gymnast config show|validate|format`: look at configs, check them, put them in order."""
+"""`gymnast config show|validate|format|keys`: look at configs, check them, put them in order."""
 
 from __future__ import annotations
 
@@ -167,6 +167,29 @@ def format_files(
             typer.echo("no config files found; give files, or put some into ./configs")
     if check and any(differs for _, differs in changed):
         raise typer.Exit(1)
+
+
+@app.command()
+def keys(
+    text: Annotated[str, typer.Argument(help="Only keys whose name or description contains this.")] = "",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/settings.md.")] = False,
+    json: AsJson = False,
+) -> None:
+    """List every key that a config may have, with its default and meaning."""
+    from gymnast.config import reference
+
+    if markdown:
+        typer.echo(reference.markdown(), nl=False)
+        return
+    found = [key for key in reference.keys() if text.lower() in f"{key.name} {key.description}".lower()]
+    if not found:
+        raise GymnastError(f"no key has {text!r} in its name or description")
+    if json:
+        _print_json([{"key": k.name, "default": k.default, "description": k.description} for k in found])
+        return
+    width = max(len(key.name) for key in found)
+    for key in found:
+        typer.echo(f"{key.name:<{width}}  {key.description} [{key.default}]")
 
 
 def _files_to_format(files: list[str] | None, folders: list[Path]) -> list[Path]:

@@ -1,0 +1,98 @@
+"""docs/settings.md, written from the schema: `gymnast config keys --markdown`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from gymnast.config.fields import sections_in
+from gymnast.config.schedules import Schedule
+from gymnast.config.schema import Config
+from gymnast.config.values import Section
+
+_INTRODUCTION = """\
+# Settings
+
+Generated from the settings classes by `gymnast config keys --markdown`; edit their descriptions there.
+
+Every key may stand in a YAML file or on the command line (`gymnast train CartPole-v1:ppo algo.lr=1e-3`).
+Counts may be written `300k`, `2M` or `1e6`, durations `90s`, `10m` or `2h`. An unknown key is an error.
+"""
+
+_SCHEDULES = """\
+## Schedules
+
+A setting marked *schedulable* takes a number, or a map that says how it moves with the step budget:
+
+```yaml
+algo:
+  lr: {kind: linear, start: 1e-3, end: 0, floor: 1e-5}
+  clip_range: {kind: cosine, start: 0.3, end: 0.1, begin: 0.2, until: 0.8}
+  entropy_coef: {kind: exponential, start: 0.05, end: 0.001}
+  gamma: [[0, 0.98], [0.5, 0.99], [400k, 0.995]]     # points, joined linearly
+```
+
+Positions of at most 1 are fractions of the budget, larger ones env steps. A schedule depends on steps alone,
+so a resumed run continues it; a resume with a larger budget stretches it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One settable key."""
+
+    name: str  # dotted
+    default: str
+    description: str
+
+
+def keys(model: type[Section] = Config, prefix: str = "") -> list[Key]:
+    """Every key of the schema, sections included, in canonical order."""
+    found: list[Key] = []
+    for name, field in model.model_fields.items():
+        found.append(_key(f"{prefix}{name}", field))
+        for section in _nested(field.annotation):
+            found += keys(section, f"{prefix}{name}.")
+    return found
+
+
+def markdown() -> str:
+    """The whole page."""
+    parts = [_INTRODUCTION, *_tables(Config, "", "The whole config"), _SCHEDULES]
+    return "\n".join([*parts, *_tables(Schedule, "", "Keys of a schedule", level=3)])
+
+
+def _tables(model: type[Section], prefix: str, title: str, level: int = 2) -> list[str]:
+    lines = [f"{'#' * level} {title}", "", (model.__doc__ or "").strip(), ""]
+    lines += ["| key | default | what it is |", "| --- | --- | --- |"]
+    below: list[str] = []
+    for name, field in model.model_fields.items():
+        key = _key(f"{prefix}{name}", field)
+        lines.append(f"| `{key.name}` | {key.default} | {key.description} |")
+        for section in _nested(field.annotation):
+            below += _tables(section, f"{key.name}.", f"`{key.name}`")
+    return ["\n".join(lines) + "\n", *below]
+
+
+def _key(name: str, field: FieldInfo) -> Key:
+    if _nested(field.annotation) and "tuple" not in str(field.annotation):
+        default = "a section"
+    elif field.is_required():
+        default = "required"
+    else:
+        default = f"`{_shown(field.get_default(call_default_factory=True, validated_data={}))}`"
+    return Key(name, default, field.description or "")
+
+
+def _nested(annotation: Any) -> list[type[Section]]:
+    return [section for section in sections_in(annotation) if section is not Schedule]
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(list(value)) if isinstance(value, tuple) else str(value)
