@@ -122,7 +122,7 @@ def evaluate(
     n_envs: int | None = None,
     runs_dir: str | Path | None = None,
 ) -> Evaluation:
-    """Score a checkpoint on envs of its own. Without a seed, on the episodes that training's evaluation saw."""
+    """Score a checkpoint on envs of its own; without a seed, on the episodes that training was scored on."""
     import numpy as np
 
     from gymnast.envs.spec import read_spec
@@ -168,8 +168,9 @@ def load_policy(run: str | Run = "@last/@best", *, runs_dir: str | Path | None =
     from gymnast.runs.store import runs_root
 
     if isinstance(run, Run):
-        run, runs_dir = run.id, run.path.parent
-    arrays, _, config = _read_checkpoint(run, runs_root(runs_dir))
+        arrays, _, config = _read_checkpoint(run.id, run.path.parent)
+    else:
+        arrays, _, config = _read_checkpoint(run, runs_root(runs_dir))
     env = make_env(config.env, training=False)
     try:
         return _build_policy(config, arrays, env.observation_space, env.action_space)
@@ -177,8 +178,10 @@ def load_policy(run: str | Run = "@last/@best", *, runs_dir: str | Path | None =
         env.close()
 
 
-def _with_budget(overrides: Overrides, max_env_steps: int | None, wall_time: float | None) -> list[Any] | dict[str, Any]:
-    """The two budget options are overrides like any other; a new step total replaces one in vectorised steps."""
+def _with_budget(
+    overrides: Overrides, max_env_steps: int | None, wall_time: float | None
+) -> list[Any] | dict[str, Any]:
+    """The two budget options are overrides like any other; env steps replace vectorised ones."""
     changes: dict[str, Any] = {}
     if max_env_steps is not None:
         changes |= {"budget.env_steps": max_env_steps, "budget.vec_steps": None}
@@ -201,7 +204,10 @@ def _read_checkpoint(reference: str, root: Path) -> tuple[dict[str, np.ndarray],
 
 
 def _build_policy(
-    config: Config, arrays: dict[str, np.ndarray], observation_space: gym.Space[Any], action_space: gym.Space[Any]
+    config: Config,
+    arrays: dict[str, np.ndarray],
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
 ) -> Policy:
     from gymnast.policies.build import build_policy
 

@@ -176,12 +176,13 @@ def keys(
     json: AsJson = False,
 ) -> None:
     """List every key that a config may have, with its default and meaning."""
-    from gymnast.config import reference
+    from gymnast.config.reference import keys as all_keys
+    from gymnast.config.reference import markdown as page
 
     if markdown:
-        typer.echo(reference.markdown(), nl=False)
+        typer.echo(page(), nl=False)
         return
-    found = [key for key in reference.keys() if text.lower() in f"{key.name} {key.description}".lower()]
+    found = [key for key in all_keys() if text.lower() in f"{key.name} {key.description}".lower()]
     if not found:
         raise GymnastError(f"no key has {text!r} in its name or description")
     if json:

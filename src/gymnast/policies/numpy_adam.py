@@ -39,12 +39,12 @@ class NumpyAdam:
         scratch -= self.second
         scratch *= np.float32(1 - beta2)
         self.second += scratch
-        correction1, correction2 = 1 - beta1**self.steps, 1 - beta2**self.steps
+        # The paper's form for fast computers: the corrections go into two scalars, not into the vectors.
+        root = math.sqrt(1 - beta2**self.steps)
         np.sqrt(self.second, out=scratch)
-        scratch *= np.float32(1 / math.sqrt(correction2))
-        scratch += np.float32(self.eps)
+        scratch += np.float32(self.eps * root)
         np.divide(self.first, scratch, out=scratch)
-        scratch *= np.float32(lr / correction1)
+        scratch *= np.float32(lr * root / (1 - beta1**self.steps))
         self.parameters -= scratch
         return norm
 

@@ -2,11 +2,14 @@
 
 On small MLPs the cost is the number of calls, not the arithmetic. So actor and critic run as one
 stacked product where their widths agree, every intermediate has a buffer that is reused, and the
-gradient is written straight into its place in the flat gradient vector.
+gradient is written straight into its place in the flat gradient vector. On large batches the cost
+is memory traffic: they go through in blocks of rows whose intermediates stay in the cache, and the
+gradients of the blocks are added up.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from types import ModuleType
 
@@ -18,6 +21,8 @@ from gymnast.policies.numpy_adam import NumpyAdam
 
 _NORM_EPS = 1e-5
 _BATCH_SIZES = 4  # a run uses a few batch sizes; buffers of odd ones must not pile up
+_BLOCK_FLOATS = 2**17  # activations of a layer in one block: half a megabyte, about a core's own cache
+_BLOCK_ROWS = (256, 1024)  # fewer rows cost more in calls than they save, more save nothing
 
 Pair = tuple[np.ndarray, np.ndarray]  # a parameter and its gradient
 
@@ -51,7 +56,10 @@ class NumpyNetwork:
             self.log_std, self.g_log_std = self._pair("log_std")
         if layout.n_embeddings:
             self.embedding, self.g_embedding = self._pair("embedding.weight")
-        self._index = np.empty(0, np.int64)
+        widest = max(trunk.k * width for trunk in self._stacks for width in trunk.widths)
+        self._block_rows = min(max(_BLOCK_FLOATS // widest, _BLOCK_ROWS[0]), _BLOCK_ROWS[1])
+        self._blocks: list[Block] = []
+        self._sum = np.empty_like(self.gradients)
 
     def _pair(self, name: str) -> Pair:
         return self.stacked((name,))
@@ -71,11 +79,26 @@ class NumpyNetwork:
 
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """Outputs [A, B], log std ([A, 1], [A, B] or None) and values [B]; keeps what backward needs."""
+        n, size = len(x), self._block_rows
+        self._blocks = []
+        if n <= size:
+            return self._forward_block(x)
+        outputs, values = np.empty((self.layout.n_outputs, n), np.float32), np.empty(n, np.float32)
+        log_std = np.empty_like(outputs) if self._std_from_state else None
+        for start in range(0, n, size):
+            rows = slice(start, start + size)
+            outputs[:, rows], std, values[rows] = self._forward_block(x[rows])
+            if log_std is not None:
+                log_std[:, rows] = std
+        return outputs, std if log_std is None else log_std, values
+
+    def _forward_block(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         embedded = self._embed(x)
-        tops = [stack.forward(embedded) for stack in self._stacks]
-        self._actor_top, self._critic_top = tops[0][0], tops[-1][-1]
-        outputs, log_std = self._action_outputs(self._actor_top)
-        values = self._critic_top @ self.w_value[0] + self.b_value
+        passes = [stack.forward(embedded, len(self._blocks)) for stack in self._stacks]
+        block = Block(x, passes)
+        self._blocks.append(block)
+        outputs, log_std = self._action_outputs(block.actor_top)
+        values = block.critic_top @ self.w_value[0] + self.b_value
         return outputs, log_std, values
 
     infer = forward
@@ -94,10 +117,7 @@ class NumpyNetwork:
         return NumpyAdam(self.parameters, self.gradients, betas, eps)
 
     def _embed(self, x: np.ndarray) -> np.ndarray:
-        if not self.layout.n_embeddings:
-            return x
-        self._index = x
-        return self.embedding[x]
+        return self.embedding[x] if self.layout.n_embeddings else x
 
     def _action_outputs(self, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         outputs = self.w_action @ hidden.T
@@ -108,13 +128,28 @@ class NumpyNetwork:
 
     def backward(self, d_outputs: np.ndarray, d_log_std: np.ndarray | None, d_values: np.ndarray) -> None:
         """Write the gradient of all parameters into `gradients`."""
-        actor_top, critic_top = self._actor_top, self._critic_top
+        if len(self._blocks) == 1:
+            self._backward_block(self._blocks[0], d_outputs, d_log_std, d_values)
+            return
+        self._sum.fill(0.0)
+        start = 0
+        for block in self._blocks:
+            rows = slice(start, start + len(block.x))
+            d_std = None if d_log_std is None else d_log_std[:, rows]
+            self._backward_block(block, d_outputs[:, rows], d_std, d_values[rows])
+            self._sum += self.gradients
+            start = rows.stop
+        self.gradients[:] = self._sum
+
+    def _backward_block(
+        self, block: Block, d_outputs: np.ndarray, d_log_std: np.ndarray | None, d_values: np.ndarray
+    ) -> None:
+        actor_top, critic_top = block.actor_top, block.critic_top
         np.matmul(d_outputs, actor_top, out=self.g_w_action)
         np.sum(d_outputs, 1, out=self.g_b_action)
         np.matmul(d_values, critic_top, out=self.g_w_value[0])
         self.g_b_value[0] = d_values.sum()
-        actor_stack, critic_stack = self._stacks[0], self._stacks[-1]
-        d_actor = actor_stack.top_gradient(0)
+        d_actor = block.passes[0].d_top[0]
         np.matmul(d_outputs.T, self.w_action, out=d_actor)
         if d_log_std is not None and self._std_from_state:
             np.matmul(d_log_std, actor_top, out=self.g_w_std)
@@ -125,11 +160,14 @@ class NumpyNetwork:
         if self.layout.config.shared:
             d_actor += d_values[:, None] * self.w_value
         else:
-            np.multiply(d_values[:, None], self.w_value, out=critic_stack.top_gradient(-1))
-        d_inputs = [stack.backward(self.layout.n_embeddings > 0) for stack in self._stacks]
-        if self.layout.n_embeddings:
+            np.multiply(d_values[:, None], self.w_value, out=block.passes[-1].d_top[-1])
+        embedded = self.layout.n_embeddings > 0
+        d_inputs = [
+            stack.backward(done, embedded) for stack, done in zip(self._stacks, block.passes, strict=True)
+        ]
+        if embedded:
             self.g_embedding.fill(0.0)
-            np.add.at(self.g_embedding, self._index, sum(d for d in d_inputs if d is not None))
+            np.add.at(self.g_embedding, block.x, sum(d for d in d_inputs if d is not None))
 
 
 class NumpyTrunk:
@@ -159,7 +197,8 @@ class NumpyTrunk:
                 into.append((value, gradient))
         # The actor's weights alone, already transposed, for acting.
         self._first = [(w[0][0].T, b[0][0]) for w, b in zip(self.weights, self.biases, strict=True)]
-        self._buffers: dict[int, list[LayerBuffers]] = {}
+        self._buffers: dict[tuple[int, int], list[LayerBuffers]] = {}
+        self._d: dict[int, list[np.ndarray]] = {}
         self._acting: dict[int, list[np.ndarray]] = {}
 
     def forward_first(self, x: np.ndarray) -> np.ndarray:
@@ -180,12 +219,14 @@ class NumpyTrunk:
             x = out
         return x
 
-    def forward(self, x: np.ndarray) -> np.ndarray:
-        """Top activations [K, B, H]."""
-        self._x = x
-        self._layers = self._layer_buffers(len(x))
+    def forward(self, x: np.ndarray, block: int) -> TrunkPass:
+        """Top activations [K, B, H], and what the way back needs."""
+        layers = self._layer_buffers(len(x), block)
+        if not layers:  # no hidden layer: the heads stand on the input
+            whole = (self.k, *x.shape)
+            return TrunkPass(x, layers, np.broadcast_to(x, whole), np.zeros(whole, np.float32))
         h = x
-        for layer, buffers in enumerate(self._layers):
+        for layer, buffers in enumerate(layers):
             z = buffers.z
             np.matmul(h, self.weights[layer][0].transpose(0, 2, 1), out=z)
             z += self.biases[layer][0][:, None, :]
@@ -195,32 +236,24 @@ class NumpyTrunk:
                 z += self.shifts[layer][0][:, None, :]
             self.activation.apply(z, buffers.h)
             h = buffers.h
-        if not self._layers:  # no hidden layer: the heads stand on the input
-            self._d_input = np.zeros((self.k, *x.shape), np.float32)
-            return np.broadcast_to(x, (self.k, *x.shape))
-        return h
+        return TrunkPass(x, layers, h, layers[-1].d)
 
-    def top_gradient(self, which: int) -> np.ndarray:
-        """Where the gradient of the top activations of one MLP goes: [B, H]."""
-        if not self._layers:
-            return self._d_input[which]
-        return self._layers[-1].d[which]
-
-    def backward(self, want_input: bool) -> np.ndarray | None:
+    def backward(self, done: TrunkPass, want_input: bool) -> np.ndarray | None:
         """From the top gradients to all parameter gradients; the input's gradient [B, D] if wanted."""
-        if not self._layers:
-            return self._d_input.sum(0) if want_input else None
-        for layer in reversed(range(len(self._layers))):
-            buffers = self._layers[layer]
+        layers = done.layers
+        if not layers:
+            return done.d_top.sum(0) if want_input else None
+        for layer in reversed(range(len(layers))):
+            buffers = layers[layer]
             d = buffers.d
             self.activation.chain(d, buffers.z, buffers.h)
             if self.normed:
                 self._norm_backward(layer, buffers, d)
-            below = self._layers[layer - 1].h if layer else self._x
+            below = layers[layer - 1].h if layer else done.x
             np.matmul(d.transpose(0, 2, 1), below, out=self.weights[layer][1])
             np.matmul(buffers.ones, d, out=self.biases[layer][1])  # a product sums 5 × faster than np.sum
             if layer:
-                np.matmul(d, self.weights[layer][0], out=self._layers[layer - 1].d)
+                np.matmul(d, self.weights[layer][0], out=layers[layer - 1].d)
             elif want_input:
                 return np.matmul(d, self.weights[0][0]).sum(0)
         return None
@@ -233,28 +266,55 @@ class NumpyTrunk:
         d -= d.mean(-1, keepdims=True) + buffers.normed * (d * buffers.normed).mean(-1, keepdims=True)
         d *= buffers.inverse_std
 
-    def _layer_buffers(self, batch: int) -> list[LayerBuffers]:
-        buffers = self._buffers.get(batch)
+    def _layer_buffers(self, rows: int, block: int) -> list[LayerBuffers]:
+        buffers = self._buffers.get((rows, block))
         if buffers is None:
-            if len(self._buffers) >= _BATCH_SIZES:
+            if block == 0 and len(self._d) >= _BATCH_SIZES:
                 self._buffers.clear()
-            buffers = [
-                LayerBuffers(self.k, batch, width, self.activation.needs_z) for width in self.widths[1:]
-            ]
-            self._buffers[batch] = buffers
+                self._d.clear()
+            if rows not in self._d:  # blocks go back one after the other: one gradient for all of them
+                self._d[rows] = [np.empty((self.k, rows, width), np.float32) for width in self.widths[1:]]
+            buffers = [LayerBuffers(d, self.activation.needs_z) for d in self._d[rows]]
+            self._buffers[rows, block] = buffers
         return buffers
 
 
+@dataclass(slots=True)
+class TrunkPass:
+    """One block's way through a trunk."""
+
+    x: np.ndarray  # [B, D]
+    layers: list[LayerBuffers]
+    top: np.ndarray  # [K, B, H]
+    d_top: np.ndarray  # [K, B, H]: where the heads' gradients go
+
+
+@dataclass(slots=True)
+class Block:
+    """Rows that go through the network together."""
+
+    x: np.ndarray  # [B, D], or [B] indices of an embedding
+    passes: list[TrunkPass]
+
+    @property
+    def actor_top(self) -> np.ndarray:
+        return self.passes[0].top[0]
+
+    @property
+    def critic_top(self) -> np.ndarray:
+        return self.passes[-1].top[-1]
+
+
 class LayerBuffers:
-    """Intermediates of one layer for one batch size."""
+    """Intermediates of one layer for one block."""
 
     __slots__ = ("d", "h", "inverse_std", "normed", "ones", "z")
 
-    def __init__(self, k: int, batch: int, width: int, needs_z: bool) -> None:
-        self.h = np.empty((k, batch, width), np.float32)
-        self.z = np.empty_like(self.h) if needs_z else self.h  # most derivatives need h alone
-        self.d = np.empty_like(self.h)
-        self.ones = np.ones(batch, np.float32)
+    def __init__(self, d: np.ndarray, needs_z: bool) -> None:
+        self.d = d
+        self.h = np.empty_like(d)
+        self.z = np.empty_like(d) if needs_z else self.h  # most derivatives need h alone
+        self.ones = np.ones(d.shape[1], np.float32)
         self.inverse_std = self.normed = self.h
 
 

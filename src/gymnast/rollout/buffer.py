@@ -23,7 +23,12 @@ class Rollout:
 
 
 def allocate_rollout(
-    n_steps: int, n_envs: int, obs_shape: tuple[int, ...], obs_dtype: np.dtype, action_shape: tuple[int, ...], action_dtype: type
+    n_steps: int,
+    n_envs: int,
+    obs_shape: tuple[int, ...],
+    obs_dtype: np.dtype,
+    action_shape: tuple[int, ...],
+    action_dtype: type,
 ) -> Rollout:
     """Memory for rollouts of one size."""
     t, n = n_steps, n_envs

@@ -80,7 +80,10 @@ class Collector:
         totals, lengths = self._totals[done], self._lengths[done]
         plain = totals - self._parts[done]
         self._totals[done] = self._parts[done] = self._lengths[done] = 0
-        return [Episode(t, p, n) for t, p, n in zip(totals.tolist(), plain.tolist(), lengths.tolist(), strict=True)]
+        return [
+            Episode(t, p, n)
+            for t, p, n in zip(totals.tolist(), plain.tolist(), lengths.tolist(), strict=True)
+        ]
 
     def _judge(self, policy: Policy, cut_off: list[tuple[int, np.ndarray, np.ndarray]]) -> None:
         """Log-probabilities and values of the whole rollout in one pass."""

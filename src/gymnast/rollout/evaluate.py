@@ -54,7 +54,10 @@ def evaluation_envs(config: EnvConfig, episodes: int) -> int:
     """
     from gymnast.envs.native import why_not_native
 
-    if config.backend in ("auto", "native") and why_not_native(config, training=False, render_mode=None) is None:
+    if (
+        config.backend in ("auto", "native")
+        and why_not_native(config, training=False, render_mode=None) is None
+    ):
         return min(episodes, MOST_NATIVE_ENVS)
     return max(1, min(episodes // 4, MOST_SINGLE_ENVS))
 

@@ -12,12 +12,17 @@ class EvalConfig(Section):
 
     every: Count = Field(20_000, description="Env steps between evaluations; 0 turns evaluation off.")
     episodes: PositiveCount = Field(20, description="Episodes of an evaluation.")
-    n_envs: PositiveCount | None = Field(None, description="Copies stepped together; chosen from `episodes` if unset.")
+    n_envs: PositiveCount | None = Field(
+        None, description="Copies stepped together; chosen from `episodes` if unset."
+    )
     warmup: Count = Field(0, description="No evaluation before this many env steps.")
     from_train_fraction: Fraction | None = Field(
-        None, description="No evaluation before the training return reached this fraction of the way to solved."
+        None,
+        description="No evaluation before the training return reached this fraction of the way to solved.",
     )
     stochastic: bool = Field(False, description="Sample actions instead of taking the most likely one.")
     training_wrappers: bool = Field(False, description="Keep wrappers that are meant for training only.")
     background: bool = Field(False, description="Evaluate in another process, without blocking training.")
-    seed: int | None = Field(None, description="Seed of the evaluation envs; derived from the run's seed if unset.")
+    seed: int | None = Field(
+        None, description="Seed of the evaluation envs; derived from the run's seed if unset."
+    )

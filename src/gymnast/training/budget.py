@@ -18,7 +18,7 @@ class Budget:
 
     @property
     def schedule_steps(self) -> int:
-        """What schedules count as the whole run; a run bounded by time alone has none, so they stand still."""
+        """What schedules count as the whole run; one bounded by time alone has none, so they stand still."""
         return self.total_steps or 2**62
 
     def progress(self, state: TrainState) -> float:

@@ -101,9 +101,15 @@ class Keeper:
 
     def finish(self, outcome: Outcome) -> None:
         """The registry's last word."""
-        status = "finished" if outcome.status == "solved" else outcome.status
-        self._register(status=status, reason=outcome.reason, env_steps=outcome.env_steps, seconds=outcome.seconds,
-                       best_score=outcome.best_score, last_score=outcome.last_score, solved=outcome.solved)  # fmt: skip
+        self._register(
+            status="finished" if outcome.status == "solved" else outcome.status,
+            reason=outcome.reason,
+            env_steps=outcome.env_steps,
+            seconds=outcome.seconds,
+            best_score=outcome.best_score,
+            last_score=outcome.last_score,
+            solved=outcome.solved,
+        )
         self.log(f"{outcome.status}: {outcome.reason}")
 
     def close(self) -> None:
@@ -136,8 +142,14 @@ class Keeper:
         prune(self.run, self._settings.keep)
         state = self._session.state
         self._saved_steps, self._saved_at = state.env_steps, time.monotonic()
-        self._register(status="running", env_steps=state.env_steps, seconds=state.seconds,
-                       best_score=state.best_score, last_score=state.last_score, solved=state.solved)  # fmt: skip
+        self._register(
+            status="running",
+            env_steps=state.env_steps,
+            seconds=state.seconds,
+            best_score=state.best_score,
+            last_score=state.last_score,
+            solved=state.solved,
+        )
         shown = "" if score is None else f", score {score:g}"
         self.log(f"checkpoint {bundle['env_steps']} ({reason}{shown})")
 

@@ -115,12 +115,15 @@ def _train(
 ) -> Outcome:
     """The loop, with its log, signals and keys around it; whatever happens, the registry learns of it."""
     console = console or QuietConsole()
-    with RunLog(run.log_path) as log, (control or Control()) as keys:
+    with RunLog(run.log_path) as log, control or Control() as keys:
         keeper = Keeper(run, session, log.write, row)
         try:
             keeper.started(notices)
             console.started(_header(run, name, session, notices))
-            with catch_signals(console.note) as stop, limit_threads(session.policy.layout, session.batch_size):
+            with (
+                catch_signals(console.note) as stop,
+                limit_threads(session.policy.layout, session.batch_size),
+            ):
                 outcome = run_loop(session, keeper, console, keys, stop)
         except BaseException as error:
             status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -138,7 +141,9 @@ def _train(
 
 def _outcome(session: Session, status: Status, reason: str) -> Outcome:
     state = session.state
-    return Outcome(status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved)
+    return Outcome(
+        status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved
+    )
 
 
 def _header(run: Run, name: str, session: Session, notices: list[str]) -> RunHeader:

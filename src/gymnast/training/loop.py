@@ -43,10 +43,11 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         batch = s.algo.targets(rollout, hp)
         row |= target_metrics(batch.advantages, batch.values, batch.returns)
         stats = update(s.policy, s.optimizer, s.algo, batch, hp, s.batch_size, s.rng)
-        if not math.isfinite(stats.metrics["train/loss/total"] + stats.metrics["opt/grad_norm"]):
+        if not math.isfinite(stats.metrics["train/loss/total"] + stats.metrics.get("opt/grad_norm", 0.0)):
             raise RunFailed(
-                f"the loss is no number any more in update {state.updates + 1}, after step {state.env_steps:,}; "
-                "checkpoints before it are intact. A lower algo.lr, a lower algo.max_grad_norm or "
+                f"the loss is no number any more in update {state.updates + 1}, "
+                f"after step {state.env_steps:,}; checkpoints before it are intact. "
+                "A lower algo.lr, a lower algo.max_grad_norm or "
                 "policy.normalize_obs=running may help"
             )
         s.policy.encoder.observe(rollout.obs[:-1])  # statistics move between updates, never within one
@@ -104,7 +105,9 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
             reason, status = _why_stop(s, None, stop, commands)
 
     keeper.save_last(status)
-    return Outcome(status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved)
+    return Outcome(
+        status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved
+    )
 
 
 def _why_stop(

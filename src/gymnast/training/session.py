@@ -71,7 +71,9 @@ class Session:
             "reward_scale": self.reward_scale.state() if self.reward_scale else None,
         }
 
-    def restore(self, policy: dict[str, np.ndarray], state: dict[str, Any], *, fresh_optimizer: bool) -> list[str]:
+    def restore(
+        self, policy: dict[str, np.ndarray], state: dict[str, Any], *, fresh_optimizer: bool
+    ) -> list[str]:
         """Go on from a checkpoint; what could not be carried over, in words."""
         notices = []
         self.policy.load_arrays(policy)
@@ -97,7 +99,9 @@ def build_session(config: Config) -> Session:
     """Build every part; anything wrong with the config is found here, before a run folder exists."""
     spec = read_spec(config.env)
     envs = build_envs(config.env, seed=config.seed)
-    policy = build_policy(config.policy, config.engine, envs.observation_space, envs.action_space, config.seed)
+    policy = build_policy(
+        config.policy, config.engine, envs.observation_space, envs.action_space, config.seed
+    )
     algo = PPO(config.algo)
     n_envs = envs.n_envs
     rollout_size = n_envs * config.algo.n_steps

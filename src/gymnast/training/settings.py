@@ -13,7 +13,9 @@ class BudgetConfig(Section):
     """Training ends when any of these is spent. Schedules follow the step budget."""
 
     env_steps: PositiveCount | None = Field(None, description="Single-env steps in total.")
-    vec_steps: PositiveCount | None = Field(None, description="Vectorised steps (env steps / n_envs) in total.")
+    vec_steps: PositiveCount | None = Field(
+        None, description="Vectorised steps (env steps / n_envs) in total."
+    )
     wall_time: Seconds | None = Field(None, description="Seconds of training, e.g. 10m; resumes add up.")
 
     @model_validator(mode="after")
@@ -35,6 +37,8 @@ class StopConfig(Section):
 class CheckpointConfig(Section):
     """When weights and training state are written. The best and the last are always kept."""
 
-    every: Count = Field(0, description="Env steps between checkpoints; 0: only by time, at evaluations and at the end.")
+    every: Count = Field(
+        0, description="Env steps between checkpoints; 0: only by time, at evaluations and at the end."
+    )
     seconds: Seconds = Field(30.0, description="Also after this many seconds without one; 0 turns it off.")
     keep: PositiveCount = Field(5, description="Newest checkpoints kept, beside the best.")

@@ -22,7 +22,13 @@ class UpdateStats:
 
 
 def update(
-    policy: Policy, optimizer: Optimizer, algo: PPO, batch: Batch, hp: PPOHyper, batch_size: int, rng: np.random.Generator
+    policy: Policy,
+    optimizer: Optimizer,
+    algo: PPO,
+    batch: Batch,
+    hp: PPOHyper,
+    batch_size: int,
+    rng: np.random.Generator,
 ) -> UpdateStats:
     """Move the policy along the algorithm's gradient, minibatch by minibatch."""
     network, distribution = policy.network, policy.distribution
