@@ -70,7 +70,9 @@ def case(name: str, updates: int = UPDATES) -> dict[str, Any]:
     common = {
         "env.n_envs": 4,
         "algo.n_steps": STEPS,
+        "algo.batch_size": "all",
         "algo.n_epochs": 2,
+        "algo.gamma": 0.98,
         "budget.env_steps": updates * 4 * STEPS,
         "eval.every": 2 * 4 * STEPS,
         "eval.episodes": 3,
