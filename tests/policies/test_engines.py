@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tracemalloc
 from itertools import product
 from typing import Any
 
@@ -122,6 +123,53 @@ def test_outputs_and_gradients_are_equal(activation: str, layer_norm: bool) -> N
         expected = b.network.gradients.numpy()
         assert np.abs(expected).sum() > 0
         assert_allclose(a.network.gradients, expected, rtol=1e-3, atol=1e-4, err_msg=str(config))
+
+
+@pytest.mark.parametrize("n", [1024, 1025, 2500])
+def test_a_large_batch_in_blocks_is_one_batch(n: int) -> None:
+    """The NumPy engine cuts large batches into blocks that fit the cache; nobody may notice."""
+    for seed, (trunk, (action_space, head), (obs_space, obs)) in enumerate(CASES[:: 2 if n == 2500 else 5]):
+        config = {"layer_norm": seed % 2 == 0, **trunk, **head, **obs}
+        a, b = pair(config, obs_space, action_space, seed)
+        x = random_batch(a, n, seed).x
+        rng = np.random.default_rng(seed)
+        ours, theirs = a.network.forward(x), b.network.forward(torch.from_numpy(x))
+        for left, right in zip(ours, theirs, strict=True):
+            if left is not None and right is not None:
+                assert left.shape == right.shape
+                assert_allclose(left, right, rtol=1e-4, atol=1e-5, err_msg=str(config))
+        shape = (a.layout.n_outputs, n)
+        d_outputs, d_log_std = (rng.normal(0, 1 / n, shape).astype(np.float32) for _ in range(2))
+        d_values = rng.normal(0, 1 / n, n).astype(np.float32)
+        std = d_log_std if a.layout.continuous else None
+        a.network.backward(d_outputs, std, d_values)
+        b.network.backward(
+            torch.from_numpy(d_outputs),
+            None if std is None else torch.from_numpy(std),
+            torch.from_numpy(d_values),
+        )
+        expected = b.network.gradients.numpy()
+        assert_allclose(a.network.gradients, expected, rtol=1e-3, atol=1e-5, err_msg=str(config))
+
+
+def test_memory_does_not_grow_with_the_number_of_batch_sizes() -> None:
+    """Rollouts end with a different number of cut-off episodes each: every size occurs."""
+    policy, _ = pair({"hidden": (32, 32)}, gym.spaces.Box(-1, 1, (4,)), gym.spaces.Discrete(2), 0)
+    x = np.zeros((2048, 4), np.float32)
+
+    def use(sizes: range) -> int:
+        for n in sizes:
+            policy.network.infer(x[:n])
+            policy.network.act(x[:n])
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        early = use(range(2000, 2008))
+        late = use(range(2008, 2048))
+    finally:
+        tracemalloc.stop()
+    assert late < early + 4 * 2**20
 
 
 @settings(max_examples=30)

@@ -9,7 +9,6 @@ gradients of the blocks are added up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from types import ModuleType
 
@@ -120,10 +119,9 @@ class NumpyNetwork:
         return self.embedding[x] if self.layout.n_embeddings else x
 
     def _action_outputs(self, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        outputs = self.w_action @ hidden.T
-        outputs += self.b_action[:, None]
+        outputs = _head(hidden, self.w_action, self.b_action)
         if self._std_from_state:
-            return outputs, self.w_std @ hidden.T + self.b_std[:, None]
+            return outputs, _head(hidden, self.w_std, self.b_std)
         return outputs, self.log_std[:, None] if self.layout.continuous else None
 
     def backward(self, d_outputs: np.ndarray, d_log_std: np.ndarray | None, d_values: np.ndarray) -> None:
@@ -149,18 +147,20 @@ class NumpyNetwork:
         np.sum(d_outputs, 1, out=self.g_b_action)
         np.matmul(d_values, critic_top, out=self.g_w_value[0])
         self.g_b_value[0] = d_values.sum()
-        d_actor = block.passes[0].d_top[0]
-        np.matmul(d_outputs.T, self.w_action, out=d_actor)
+        derivatives, weights = [d_outputs], [self.w_action]  # of all heads that stand on the actor
         if d_log_std is not None and self._std_from_state:
             np.matmul(d_log_std, actor_top, out=self.g_w_std)
             np.sum(d_log_std, 1, out=self.g_b_std)
-            d_actor += d_log_std.T @ self.w_std
+            derivatives.append(d_log_std)
+            weights.append(self.w_std)
         elif d_log_std is not None:
             np.sum(d_log_std, 1, out=self.g_log_std)
         if self.layout.config.shared:
-            d_actor += d_values[:, None] * self.w_value
+            derivatives.append(d_values[None])
+            weights.append(self.w_value)
         else:
-            np.multiply(d_values[:, None], self.w_value, out=block.passes[-1].d_top[-1])
+            _head_backward([d_values[None]], [self.w_value], block.passes[-1].d_top[-1])
+        _head_backward(derivatives, weights, block.passes[0].d_top[0])
         embedded = self.layout.n_embeddings > 0
         d_inputs = [
             stack.backward(done, embedded) for stack, done in zip(self._stacks, block.passes, strict=True)
@@ -197,7 +197,7 @@ class NumpyTrunk:
                 into.append((value, gradient))
         # The actor's weights alone, already transposed, for acting.
         self._first = [(w[0][0].T, b[0][0]) for w, b in zip(self.weights, self.biases, strict=True)]
-        self._buffers: dict[tuple[int, int], list[LayerBuffers]] = {}
+        self._passes: dict[tuple[int, int], TrunkPass] = {}
         self._d: dict[int, list[np.ndarray]] = {}
         self._acting: dict[int, list[np.ndarray]] = {}
 
@@ -221,12 +221,13 @@ class NumpyTrunk:
 
     def forward(self, x: np.ndarray, block: int) -> TrunkPass:
         """Top activations [K, B, H], and what the way back needs."""
-        layers = self._layer_buffers(len(x), block)
-        if not layers:  # no hidden layer: the heads stand on the input
-            whole = (self.k, *x.shape)
-            return TrunkPass(x, layers, np.broadcast_to(x, whole), np.zeros(whole, np.float32))
+        done = self._pass(len(x), block)
+        done.x = x
+        if not done.layers:  # no hidden layer: the heads stand on the input
+            done.top = np.broadcast_to(x, (self.k, *x.shape))
+            return done
         h = x
-        for layer, buffers in enumerate(layers):
+        for layer, buffers in enumerate(done.layers):
             z = buffers.z
             np.matmul(h, self.weights[layer][0].transpose(0, 2, 1), out=z)
             z += self.biases[layer][0][:, None, :]
@@ -236,7 +237,7 @@ class NumpyTrunk:
                 z += self.shifts[layer][0][:, None, :]
             self.activation.apply(z, buffers.h)
             h = buffers.h
-        return TrunkPass(x, layers, h, layers[-1].d)
+        return done
 
     def backward(self, done: TrunkPass, want_input: bool) -> np.ndarray | None:
         """From the top gradients to all parameter gradients; the input's gradient [B, D] if wanted."""
@@ -266,43 +267,48 @@ class NumpyTrunk:
         d -= d.mean(-1, keepdims=True) + buffers.normed * (d * buffers.normed).mean(-1, keepdims=True)
         d *= buffers.inverse_std
 
-    def _layer_buffers(self, rows: int, block: int) -> list[LayerBuffers]:
-        buffers = self._buffers.get((rows, block))
-        if buffers is None:
-            if block == 0 and len(self._d) >= _BATCH_SIZES:
-                self._buffers.clear()
-                self._d.clear()
-            if rows not in self._d:  # blocks go back one after the other: one gradient for all of them
-                self._d[rows] = [np.empty((self.k, rows, width), np.float32) for width in self.widths[1:]]
-            buffers = [LayerBuffers(d, self.activation.needs_z) for d in self._d[rows]]
-            self._buffers[rows, block] = buffers
-        return buffers
+    def _pass(self, rows: int, block: int) -> TrunkPass:
+        done = self._passes.get((rows, block))
+        if done is None:
+            if rows not in self._d:
+                self._forget_odd_sizes()
+                # Blocks go back one after the other: one gradient does for all of them.
+                widths = self.widths[1:] or self.widths
+                self._d[rows] = [np.zeros((self.k, rows, width), np.float32) for width in widths]
+            d = self._d[rows]
+            layers = [LayerBuffers(each, self.activation.needs_z) for each in d] if self.weights else []
+            done = TrunkPass(layers, layers[-1].h if layers else d[-1], d[-1])
+            self._passes[rows, block] = done
+        return done
+
+    def _forget_odd_sizes(self) -> None:
+        if len(self._d) >= _BATCH_SIZES:
+            largest = max(self._d)  # of which there may be many blocks, made again at some cost
+            self._d = {largest: self._d[largest]}
+            self._passes = {key: value for key, value in self._passes.items() if key[0] == largest}
 
 
-@dataclass(slots=True)
 class TrunkPass:
-    """One block's way through a trunk."""
+    """One block's way through a trunk; kept for the next batch of that size."""
 
-    x: np.ndarray  # [B, D]
-    layers: list[LayerBuffers]
-    top: np.ndarray  # [K, B, H]
-    d_top: np.ndarray  # [K, B, H]: where the heads' gradients go
+    __slots__ = ("d_top", "layers", "top", "x")
+
+    def __init__(self, layers: list[LayerBuffers], top: np.ndarray, d_top: np.ndarray) -> None:
+        self.layers = layers
+        self.top = top  # [K, B, H]
+        self.d_top = d_top  # [K, B, H]: where the heads' gradients go
+        self.x = top  # [B, D]
 
 
-@dataclass(slots=True)
 class Block:
     """Rows that go through the network together."""
 
-    x: np.ndarray  # [B, D], or [B] indices of an embedding
-    passes: list[TrunkPass]
+    __slots__ = ("actor_top", "critic_top", "passes", "x")
 
-    @property
-    def actor_top(self) -> np.ndarray:
-        return self.passes[0].top[0]
-
-    @property
-    def critic_top(self) -> np.ndarray:
-        return self.passes[-1].top[-1]
+    def __init__(self, x: np.ndarray, passes: list[TrunkPass]) -> None:
+        self.x = x  # [B, D], or [B] indices of an embedding
+        self.passes = passes
+        self.actor_top, self.critic_top = passes[0].top[0], passes[-1].top[-1]
 
 
 class LayerBuffers:
@@ -316,6 +322,24 @@ class LayerBuffers:
         self.z = np.empty_like(d) if needs_z else self.h  # most derivatives need h alone
         self.ones = np.ones(d.shape[1], np.float32)
         self.inverse_std = self.normed = self.h
+
+
+def _head(hidden: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """[A, B]. Multiplied the other way round and then turned: BLAS is slow on a few rows times many."""
+    outputs = np.ascontiguousarray((hidden @ weight.T).T)
+    outputs += bias[:, None]
+    return outputs
+
+
+def _head_backward(derivatives: list[np.ndarray], weights: list[np.ndarray], out: np.ndarray) -> None:
+    """Derivatives [A, B] of some heads, through their weights [A, H], to the layer below [B, H]."""
+    d, weight = (
+        (derivatives[0], weights[0]) if len(weights) == 1 else map(np.concatenate, (derivatives, weights))
+    )
+    if len(weight) == 1:  # an outer product, for which BLAS takes several times as long
+        np.einsum("b,h->bh", d[0], weight[0], out=out)
+    else:
+        np.matmul(d.T, weight, out=out)
 
 
 def _layer_norm(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
