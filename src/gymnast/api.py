@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, RunFailed
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -125,6 +125,7 @@ def evaluate(
     """Score a checkpoint on envs of its own; without a seed, on the episodes that training was scored on."""
     import numpy as np
 
+    from gymnast.envs.contract import EnvFailure
     from gymnast.envs.spec import read_spec
     from gymnast.policies.threads import limit_threads
     from gymnast.rollout.evaluate import evaluate as score_policy
@@ -142,6 +143,8 @@ def evaluate(
         rng = sampling_rng(seed, checkpoint.env_steps) if stochastic else None
         with limit_threads(policy.layout, envs.n_envs):
             score = score_policy(policy, envs, episodes, rng=rng)
+    except EnvFailure as failure:
+        raise RunFailed(f"{config.env.id}: {failure}") from failure
     finally:
         envs.close()
     solved_at = read_spec(config.env).solved_at

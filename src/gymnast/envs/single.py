@@ -54,18 +54,24 @@ def reward_parts(config: EnvConfig, *, training: bool) -> tuple[str, ...]:
 def find_spec(env_id: str) -> gym.envs.registration.EnvSpec | None:
     """Gymnasium's entry for an id (`module:Id` imports the module first); None for an import path."""
     env_id = current_id(env_id)
+    own: list[str] = []  # classes that the module of an import path has
     if ":" in env_id:
         module_name, _, name = env_id.partition(":")
         module = import_module(module_name, f"env '{env_id}'")
         if name not in gym.registry and name in vars(module):
             return None
+        own = [key for key, value in vars(module).items() if _is_env_class(value)]
         env_id = current_id(name)
     if env_id not in gym.registry:
         _register_family(env_id)
     spec = gym.registry.get(env_id)
     if spec is None:
-        raise GymnastError(f"unknown environment '{env_id}'{did_you_mean(env_id, known_ids())}")
+        raise GymnastError(f"unknown environment '{env_id}'{did_you_mean(env_id, [*own, *known_ids()])}")
     return spec
+
+
+def _is_env_class(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, gym.Env)
 
 
 def known_ids() -> list[str]:

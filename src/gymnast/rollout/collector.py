@@ -41,6 +41,7 @@ class Collector:
         self._totals, self._parts = np.zeros(n), np.zeros(n)
         self._lengths = np.zeros(n, np.int64)
         self.part_sums: dict[str, float] = {}
+        self.steps_done = 0  # of the rollout under way, for whoever tells of an env that failed
 
     def collect(
         self, policy: Policy, rng: np.random.Generator, progress: Callable[[int, int], None] | None = None
@@ -53,6 +54,7 @@ class Collector:
         self.part_sums = dict.fromkeys(envs.reward_parts, 0.0)
         rollout.obs[0] = rollout.obs[-1]
         for t in range(self.n_steps):
+            self.steps_done = t
             actions = policy.act(rollout.obs[t], noise[t])
             step = envs.step(distribution.to_env(actions))
             rollout.actions[t] = actions

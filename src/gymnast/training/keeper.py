@@ -97,7 +97,8 @@ class Keeper:
             if not self._is_saved():
                 self._save(self._bundle(with_envs=False), None, "failure")
             saved = f"everything up to step {s.state.env_steps:,} is saved"
-        return RunFailed(f"{s.config.env.id}: {failure} after step {s.state.env_steps:,}; {saved}")
+        step = s.state.env_steps + (s.collector.steps_done + 1) * s.envs.n_envs
+        return RunFailed(f"{s.config.env.id}: {failure} in step {step:,}; {saved}")
 
     def finish(self, outcome: Outcome) -> None:
         """The registry's last word."""

@@ -6,6 +6,8 @@ import math
 import time
 from typing import Any
 
+import numpy as np
+
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import RunFailed
 from gymnast.metrics.console import Console
@@ -37,13 +39,15 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
             raise keeper.failed(failure) from failure
         collected = time.perf_counter()
 
-        row: dict[str, Any] = rollout_metrics(rollout, s.collector.part_sums)
-        if s.reward_scale is not None:
-            row["env/reward_scale"] = s.reward_scale.apply(rollout, hp.gamma)
-        batch = s.algo.targets(rollout, hp)
-        row |= target_metrics(batch.advantages, batch.values, batch.returns)
-        stats = update(s.policy, s.optimizer, s.algo, batch, hp, s.batch_size, s.rng)
-        if not math.isfinite(stats.metrics["train/loss/total"] + stats.metrics.get("opt/grad_norm", 0.0)):
+        row: dict[str, Any]
+        with np.errstate(over="ignore", invalid="ignore"):  # a loss that is no number is told below
+            row = rollout_metrics(rollout, s.collector.part_sums)
+            if s.reward_scale is not None:
+                row["env/reward_scale"] = s.reward_scale.apply(rollout, hp.gamma)
+            batch = s.algo.targets(rollout, hp)
+            row |= target_metrics(batch.advantages, batch.values, batch.returns)
+            stats = update(s.policy, s.optimizer, s.algo, batch, hp, s.batch_size, s.rng)
+        if not math.isfinite(stats.metrics["train/loss/total"] + stats.metrics["opt/grad_norm"]):
             raise RunFailed(
                 f"the loss is no number any more in update {state.updates + 1}, "
                 f"after step {state.env_steps:,}; checkpoints before it are intact. "

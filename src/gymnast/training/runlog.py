@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ class RunLog:
     """Appends lines; a resumed run goes on in the same file."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             self._file: TextIO = path.open("a", encoding="utf-8", buffering=1)
         except OSError as error:
@@ -21,7 +23,10 @@ class RunLog:
 
     def write(self, text: str) -> None:
         stamp = datetime.now(UTC).isoformat(timespec="seconds")
-        self._file.write("".join(f"{stamp} {line}\n" for line in text.splitlines()))
+        try:
+            self._file.write("".join(f"{stamp} {line}\n" for line in text.splitlines()))
+        except OSError as error:
+            raise write_failed(self._path, error) from error
 
     def __enter__(self) -> RunLog:
         return self
@@ -29,4 +34,5 @@ class RunLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        with suppress(OSError):  # what could not be written was said when it was written
+            self._file.close()

@@ -11,8 +11,9 @@ from gymnast.algorithms.ppo import PPO
 from gymnast.config.schema import Config
 from gymnast.config.values import resolve_batch_size
 from gymnast.envs.build import build_envs
-from gymnast.envs.contract import Envs
+from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.spec import EnvSpec, read_spec
+from gymnast.errors import GymnastError
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Optimizer, Policy
 from gymnast.rollout.collector import Collector
@@ -99,6 +100,17 @@ def build_session(config: Config) -> Session:
     """Build every part; anything wrong with the config is found here, before a run folder exists."""
     spec = read_spec(config.env)
     envs = build_envs(config.env, seed=config.seed)
+    try:
+        return _build_around(config, spec, envs)
+    except EnvFailure as failure:
+        envs.close()
+        raise GymnastError(f"{config.env.id}: {failure}") from failure
+    except BaseException:
+        envs.close()
+        raise
+
+
+def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
     policy = build_policy(
         config.policy, config.engine, envs.observation_space, envs.action_space, config.seed
     )

@@ -36,7 +36,8 @@ def update(
     batch = to_engine(network, batch)
     whole = algo.prepare(xp, batch) if batch_size == n else None  # then every epoch sees the same minibatch
     totals: dict[str, Any] = {}
-    minibatches = epochs = 0
+    norms: Any = 0.0
+    minibatches = epochs = steps = 0
     stopped = False
     for _ in range(hp.n_epochs):
         epochs += 1
@@ -56,11 +57,12 @@ def update(
                 break
             d_outputs, d_log_std = distribution.backward(xp, new, loss.d_log_prob, loss.d_entropy)
             network.backward(d_outputs, d_log_std, loss.d_values)
-            norm = optimizer.step(hp.lr, hp.max_grad_norm)
-            totals["opt/grad_norm"] = totals.get("opt/grad_norm", 0.0) + norm
+            norms = norms + optimizer.step(hp.lr, hp.max_grad_norm)
+            steps += 1
         if stopped:
             break
     metrics = {key: float(total) / minibatches for key, total in totals.items()}
+    metrics["opt/grad_norm"] = float(norms) / max(steps, 1)  # KL may have stopped before the first step
     return UpdateStats(metrics, epochs, stopped)
 
 

@@ -1,0 +1,385 @@
+"""What goes wrong: the run says so, keeps what it has, and goes on when it can."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gymnast import api
+from gymnast.config.load import load_config
+from gymnast.envs.build import env_seeds
+from gymnast.errors import GymnastError, MissingExtra, RunFailed
+from gymnast.runs import registry
+from gymnast.runs.checkpoint import list_checkpoints, verify
+from gymnast.runs.store import Run as RunFolder
+from gymnast.training.evaluator import evaluation_seed
+from gymnast.training.keys import Control
+from gymnast.training.runlog import RunLog
+
+HERE = Path(__file__).parent
+N_ENVS, N_STEPS = 4, 16
+UPDATE = N_ENVS * N_STEPS
+
+
+@pytest.fixture(autouse=True)
+def faulty_envs_importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+
+
+@pytest.fixture
+def switch(tmp_path: Path) -> Path:
+    return tmp_path / "switch"
+
+
+def settings(switch: Path, **kwargs: Any) -> dict[str, Any]:
+    return {
+        "env.n_envs": N_ENVS,
+        "env.backend": "sync",
+        "env.kwargs": {"switch": str(switch), **kwargs},
+        "algo.n_steps": N_STEPS,
+        "algo.batch_size": "all",
+        "algo.n_epochs": 2,
+        "algo.normalize_reward": False,
+        "budget.env_steps": 6 * UPDATE,
+        "eval.every": 0,
+    }
+
+
+def only_run(runs: Path) -> RunFolder:
+    (entry,) = registry.entries(runs)
+    return RunFolder(runs / entry.id)
+
+
+def gymnast(runs: Path, *words: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
+    def with_limit() -> None:
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return subprocess.run(
+        [sys.executable, "-m", "gymnast", *words, "--runs-dir", str(runs)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=with_limit,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("raise", "raised RuntimeError: the motor broke"),
+        ("nan-reward", "returned a reward that is not finite"),
+        ("inf-obs", "returned an observation that is not finite"),
+    ],
+)
+def test_failing_env_is_named_and_the_run_goes_on_later(
+    fault: str, said: str, backend: str, tmp_path: Path, switch: Path
+) -> None:
+    switch.write_text(fault)
+    bad_seed = env_seeds(0, N_ENVS)[2]
+    changes = settings(switch, at=2 * N_STEPS + 3, seed=bad_seed) | {"env.backend": backend, "env.workers": 2}
+    with pytest.raises(RunFailed) as caught:
+        api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
+    message = str(caught.value)
+    assert caught.value.exit_code == 1
+    assert f"env 2 (seed {bad_seed}) {said}" in message
+    assert f"everything up to step {2 * UPDATE} is saved" in message
+    # In its third rollout, three steps in: the steps of all envs up to there.
+    assert f"in step {2 * UPDATE + 3 * N_ENVS}" in message
+
+    run = only_run(tmp_path)
+    assert [c.env_steps for c in list_checkpoints(run)] == [2 * UPDATE]
+    (entry,) = registry.entries(tmp_path)
+    assert (entry.status, entry.env_steps) == ("failed", 2 * UPDATE)
+    assert message in (entry.reason or "")
+    assert message in run.log_path.read_text()
+
+    switch.unlink()
+    resumed = api.resume(runs_dir=tmp_path)
+    assert (resumed.outcome.status, resumed.outcome.env_steps) == ("finished", 6 * UPDATE)
+    assert [row["time/updates"] for row in resumed.metrics()] == [1, 2, 3, 4, 5, 6]
+    assert "episodes start afresh" in run.log_path.read_text()
+
+
+def test_failure_in_the_first_rollout_leaves_a_run_that_can_start_again(tmp_path: Path, switch: Path) -> None:
+    switch.write_text("raise")
+    with pytest.raises(RunFailed, match=r"in step 20.*nothing was learned yet"):
+        api.train("faulty_envs:Faulty", overrides=settings(switch, at=5), runs_dir=tmp_path)
+    switch.unlink()
+    assert api.resume(runs_dir=tmp_path).outcome.status == "finished"
+
+
+def test_worker_that_is_killed(tmp_path: Path, switch: Path) -> None:
+    switch.write_text("die")
+    changes = settings(switch, at=N_STEPS + 3) | {"env.backend": "workers", "env.workers": 2}
+    with pytest.raises(RunFailed, match=f"killed by SIGKILL.*up to step {UPDATE} is saved"):
+        api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
+    switch.unlink()
+    assert api.resume(runs_dir=tmp_path).outcome.status == "finished"
+
+
+def test_env_that_cannot_even_begin_leaves_nothing(tmp_path: Path, switch: Path) -> None:
+    switch.write_text("reset")
+    with pytest.raises(
+        GymnastError, match=r"faulty_envs:Faulty: env 0 \(seed \d+\) raised RuntimeError on reset"
+    ) as caught:
+        api.train("faulty_envs:Faulty", overrides=settings(switch), runs_dir=tmp_path / "runs")
+    assert caught.value.exit_code == 2
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_env_that_fails_in_evaluation(background: bool, tmp_path: Path, switch: Path) -> None:
+    changes = settings(switch) | {"eval.every": 1, "eval.n_envs": 1, "eval.background": background}
+    config = load_config("faulty_envs:Faulty", changes).config
+    bad_seed = env_seeds(evaluation_seed(config), 1)[0]
+    changes["env.kwargs"] |= {"seed": bad_seed, "at": 4}
+    changes["budget.env_steps"] = 3000 * UPDATE  # ends long before, in the background too
+    switch.write_text("raise")
+    with pytest.raises(
+        RunFailed, match=rf"evaluation.*after step \d+, env 0 \(seed {bad_seed}\) raised"
+    ) as caught:
+        api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
+    assert "Traceback" not in str(caught.value)
+    run = only_run(tmp_path)
+    assert list_checkpoints(run), "the update before it is not lost"
+    steps = list_checkpoints(run)[-1].env_steps
+    with pytest.raises(RunFailed, match=r"env 0 \(seed \d+\) raised"):
+        api.evaluate(f"{run.id}/@last", episodes=3, runs_dir=tmp_path)
+    switch.unlink()
+    resumed = api.resume(max_env_steps=steps + 2 * UPDATE, runs_dir=tmp_path)
+    assert resumed.outcome.status == "finished"
+    assert resumed.outcome.best_score == 10
+    assert "afresh" not in run.log_path.read_text(), "the training envs were fine"
+
+
+def test_loss_that_is_no_number(tmp_path: Path, switch: Path) -> None:
+    switch.write_text("huge-reward")
+    changes = settings(switch, at=2 * N_STEPS + 3) | {"checkpoint.every": UPDATE, "policy.hidden": [8]}
+    with pytest.raises(RunFailed, match=r"loss is no number any more in update 3, after step 128.*algo.lr"):
+        api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
+    run = only_run(tmp_path)
+    saved = list_checkpoints(run)
+    assert [c.env_steps for c in saved] == [UPDATE, 2 * UPDATE]
+    for checkpoint in saved:
+        verify(checkpoint)
+        policy = api.load_policy(f"{run.id}/{checkpoint.env_steps}", runs_dir=tmp_path)
+        assert all(np.isfinite(array).all() for array in policy.arrays().values())
+    switch.unlink()
+    assert api.resume(runs_dir=tmp_path).outcome.status == "finished"
+
+
+def test_loss_that_is_no_number_is_one_line_on_the_command_line(tmp_path: Path, switch: Path) -> None:
+    switch.write_text("huge-reward")
+    words = [f"{key}={value}" for key, value in settings(switch).items() if key != "env.kwargs"]
+    kwargs = f"env.kwargs={{switch: {switch}, at: 3}}"
+    done = gymnast(tmp_path / "runs", "train", "faulty_envs:Faulty", *words, kwargs, "-q")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: the loss is no number any more in update 1")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_kl_limit_of_zero_ends_every_update_at_once(tmp_path: Path) -> None:
+    """No step of the optimiser is taken then, so there is no gradient to report either."""
+    changes = {"algo.target_kl": 0, "algo.n_steps": 16, "algo.batch_size": 16, "env.n_envs": 4}
+    run = api.train(
+        "CartPole-v1:ppo",
+        overrides={**changes, "algo.n_epochs": 3, "budget.env_steps": 256, "eval.every": 0},
+        runs_dir=tmp_path,
+    )
+    assert run.outcome.status == "finished"
+    assert run.metrics()[-1]["train/kl_stops"] > 0
+
+
+@pytest.mark.parametrize(
+    ("reference", "changes", "said"),
+    [
+        ("CartPol-v1:ppo", {}, "CartPole-v1"),
+        ("CartPole-v1:pop", {}, "ppo"),
+        ("no/Such-v0", {}, "unknown environment"),
+        ("CartPole-v1:ppo", {"algo.lrr": 1}, "algo.lr"),
+        ("CartPole-v1:ppo", {"algo.gamma": 1.5}, "algo.gamma"),
+        ("CartPole-v1:ppo", {"algo.batch_size": 7}, "divide"),
+        ("CartPole-v1:ppo", {"env.wrappers": ["mountaincar-shapin"]}, "mountaincar-shaping"),
+        ("CartPole-v1:ppo", {"env.wrappers": ["mountaincar-shaping"]}, "is for MountainCar"),
+        ("CartPole-v1:ppo", {"env.kwargs": {"gravty": 1}}, "gravty"),
+        ("CartPole-v1:ppo", {"policy.normalize_obs": "bounds"}, "running"),
+        ("CartPole-v1:ppo", {"env.spec.action_labels": ["one"]}, "1 are given"),
+        ("CartPole-v1:ppo", {"policy.shared": True, "policy.critic_hidden": [4]}, "critic_hidden"),
+        ("Blackjack-v1", {}, "not supported"),
+        pytest.param(
+            "ALE/Pong-v5",
+            {},
+            "pip install 'gymnast[atari]'",
+            marks=pytest.mark.skipif(find_spec("ale_py") is not None, reason="the extra is installed"),
+        ),
+        ("faulty_envs:Fauty", {}, "Faulty"),
+        ("nowhere.here:Env", {}, "nowhere"),
+        ("broken.yaml", {}, "broken.yaml"),
+    ],
+    ids=str,
+)
+def test_nothing_is_created_when_training_never_starts(
+    reference: str, changes: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.yaml").write_text("base: [unclosed\n")
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(GymnastError) as caught:
+        api.train(reference, overrides=changes, runs_dir=tmp_path / "new" / "runs")
+    assert caught.value.exit_code == 2
+    assert said in str(caught.value)
+    assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("init_from", ["@last", "nosuchrun", "zzz/@best", "@bset"])
+def test_unknown_start_leaves_nothing(init_from: str, tmp_path: Path) -> None:
+    with pytest.raises(GymnastError):
+        api.train("CartPole-v1:ppo", init_from=init_from, runs_dir=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_start_of_another_env_leaves_no_second_run(tmp_path: Path, switch: Path) -> None:
+    run = api.train("faulty_envs:Faulty", overrides=settings(switch), runs_dir=tmp_path)
+    with pytest.raises(GymnastError, match="another policy section"):
+        api.train("CartPole-v1:ppo", init_from=run.id, runs_dir=tmp_path)
+    assert [entry.id for entry in registry.entries(tmp_path)] == [run.id]
+
+
+def test_missing_engine_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gymnast.policies.build.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'gymnast\[torch\]'"):
+        api.train("CartPole-v1:ppo", overrides={"engine": "torch"}, runs_dir=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_read_only_folder_is_said_at_once(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(GymnastError, match="no permission"):
+        api.train("CartPole-v1:ppo", runs_dir=tmp_path / "runs")
+
+
+def test_runs_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("")
+    with pytest.raises(GymnastError, match="no run can be created in"):
+        api.train("CartPole-v1:ppo", runs_dir=tmp_path / "runs")
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "lost", "json"])
+def test_damaged_newest_checkpoint_falls_back_and_ends_the_same(
+    damage: str,
+    tmp_path: Path,
+    train: Callable[..., api.Run],
+    stop_after: Callable[[int], Control],
+    assert_same_run: Callable[[api.Run, api.Run], None],
+) -> None:
+    whole = train("CartPole-v1:ppo", tmp_path, checkpoint__every=UPDATE)
+    run = train("CartPole-v1:ppo", tmp_path, checkpoint__every=UPDATE, control=stop_after(4))
+    newest = list_checkpoints(run.folder)[-1]
+    arrays = newest.arrays_path("state", newest.sidecar().copy)
+    if damage == "cut":
+        os.truncate(arrays, 1000)
+    elif damage == "changed":
+        data = bytearray(arrays.read_bytes())
+        data[len(data) // 2] ^= 1
+        arrays.write_bytes(data)
+    elif damage == "lost":
+        arrays.unlink()
+    else:
+        newest.json_path.write_text("{")
+    resumed = api.resume(run.id, runs_dir=tmp_path)
+    assert_same_run(whole, resumed)
+    log = run.folder.log_path.read_text()
+    assert f"checkpoint {4 * UPDATE} of run {run.id} is damaged" in log
+    assert f"goes on from step {3 * UPDATE}" in log
+
+
+def test_all_checkpoints_damaged_is_said(
+    tmp_path: Path, train: Callable[..., api.Run], stop_after: Callable[[int], Control]
+) -> None:
+    run = train("CartPole-v1:ppo", tmp_path, control=stop_after(3))
+    for checkpoint in list_checkpoints(run.folder):
+        os.truncate(checkpoint.arrays_path("policy", checkpoint.sidecar().copy), 10)
+    with pytest.raises(RunFailed, match=r"every checkpoint of run .* is damaged"):
+        api.resume(run.id, runs_dir=tmp_path)
+
+
+def test_second_process_on_one_run_is_told(
+    tmp_path: Path, train: Callable[..., api.Run], stop_after: Callable[[int], Control]
+) -> None:
+    run = train("CartPole-v1:ppo", tmp_path, control=stop_after(2))
+    before = run.folder.metrics_path.read_bytes()
+    with run.folder.lock():
+        done = gymnast(tmp_path, "train", "--resume", run.id, "-q")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [f"error: run {run.id} is being trained by another process"]
+    assert run.folder.metrics_path.read_bytes() == before
+
+
+@pytest.mark.parametrize("limit", [4_000, 12_000])
+def test_file_that_cannot_grow_is_said_and_what_was_saved_is_whole(limit: int, tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a full disk: writes fail in the same places."""
+    typed = (
+        "train CartPole-v1:ppo eval.every=0 checkpoint.every=1k env.n_envs=4 algo.n_steps=32 policy.hidden=[4]"
+        " algo.batch_size=all stop.eval_return=null --max-env-steps 40k -q"
+    )
+    done = gymnast(tmp_path, *typed.split(), limit=limit)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: could not write")
+    assert "past the size limit" in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    run = only_run(tmp_path)
+    for checkpoint in list_checkpoints(run):
+        verify(checkpoint)
+    (entry,) = registry.entries(tmp_path)
+    assert entry.status == "failed"
+    assert not list(run.path.rglob("*.tmp"))
+    assert api.resume(max_env_steps=20_000, runs_dir=tmp_path).outcome.status == "finished"
+
+
+def test_log_that_cannot_be_written(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    with pytest.raises(RunFailed, match="the disk is full"), RunLog(Path("/dev/full")) as log:
+        log.write("something")
+
+
+def test_really_full_disk(tmp_path: Path) -> None:
+    """On a file system of 300 kB, in a mount namespace of its own; skipped where that is not allowed."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = f"mount -t tmpfs -o size=300k none {disk}"
+    if subprocess.run(["unshare", "-rm", "sh", "-c", mount], capture_output=True, check=False).returncode:
+        pytest.skip("needs user namespaces")
+    gymnast = f"{sys.executable} -m gymnast train -q --runs-dir {disk}/runs"
+    train = (
+        f"{gymnast} CartPole-v1:ppo --max-env-steps 1M eval.every=0 checkpoint.every=1k checkpoint.keep=1000"
+        " env.n_envs=4 algo.n_steps=32 algo.batch_size=all"
+    )
+    go_on = f"{gymnast} --resume --max-env-steps 40k checkpoint.keep=1"
+    make_room = f"ls {disk}/runs/*/checkpoints/* | head -n 6 | xargs rm"
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", f"{mount}; {train}; echo $?; {make_room}; {go_on}; echo $?"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    codes = [line for line in done.stdout.splitlines() if line.isdigit()]
+    assert codes == ["1", "0"], done.stdout + done.stderr
+    assert done.stderr.startswith("error: could not write")
+    assert done.stderr.rstrip().endswith("the disk is full")
+    assert len(done.stderr.splitlines()) == 1
