@@ -333,8 +333,8 @@ def test_second_process_on_one_run_is_told(
 def test_file_that_cannot_grow_is_said_and_what_was_saved_is_whole(limit: int, tmp_path: Path) -> None:
     """A limit on the size of files stands in for a full disk: writes fail in the same places."""
     typed = (
-        "train CartPole-v1:ppo eval.every=0 checkpoint.every=1k env.n_envs=4 algo.n_steps=32 policy.hidden=[4]"
-        " algo.batch_size=all stop.eval_return=null --max-env-steps 40k -q"
+        "train CartPole-v1:ppo eval.every=0 checkpoint.every=1k env.n_envs=4 algo.n_steps=32"
+        " policy.hidden=[4] algo.batch_size=all stop.eval_return=null --max-env-steps 40k -q"
     )
     done = gymnast(tmp_path, *typed.split(), limit=limit)
     assert done.returncode == 1

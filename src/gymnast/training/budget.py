@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from gymnast.training.settings import BudgetConfig
@@ -33,6 +34,12 @@ class Budget:
         if self.wall_time is not None and state.seconds >= self.wall_time:
             return "the wall time is spent"
         return None
+
+    def more(self, state: TrainState) -> str:
+        """The option that lets a spent run go on."""
+        if self.total_steps is not None and state.env_steps >= self.total_steps:
+            return f"--max-env-steps {2 * state.env_steps}"
+        return f"--wall-time {math.ceil(2 * state.seconds)}s"
 
     def describe(self) -> str:
         parts = [f"{self.total_steps:,} env steps"] if self.total_steps is not None else []

@@ -76,9 +76,9 @@ def continue_run(
             row = _restore(run, session, fresh_optimizer, notices)
             steps = session.state.env_steps
             if (spent := session.budget.spent(session.state)) is not None:
+                more = session.budget.more(session.state)
                 raise GymnastError(
-                    f"run {run.id} stands at step {steps:,} and {spent}; give it more, "
-                    f"for example --max-env-steps {2 * steps}"
+                    f"run {run.id} stands at step {steps:,} and {spent}; give it more, for example {more}"
                 )
             Recorder(run.metrics_path).truncate_after(session.state.updates)
             info = describe_process() | {"budget_env_steps": session.budget.total_steps}
