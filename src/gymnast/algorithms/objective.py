@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 Array = Any  # numpy.ndarray or torch.Tensor
 
 
@@ -31,12 +33,12 @@ class Batch:
     def rows(self, index: Any) -> Batch:
         """Some of the samples: a slice gives views, an index array copies."""
         return Batch(
-            self.x[index],
-            self.actions[index],
-            self.log_probs[index],
-            self.values[index],
-            self.advantages[index],
-            self.returns[index],
+            _rows(self.x, index),
+            _rows(self.actions, index),
+            _rows(self.log_probs, index),
+            _rows(self.values, index),
+            _rows(self.advantages, index),
+            _rows(self.returns, index),
         )
 
 
@@ -49,3 +51,10 @@ class Loss:
     d_values: Array  # [B]
     kl: Array  # scalar: how far the policy moved from the one that acted
     stats: dict[str, Array]  # scalars by metric key
+
+
+def _rows(array: Array, index: Any) -> Array:
+    if isinstance(index, slice):
+        return array[index]
+    # On rows of a matrix these are many times faster than array[index].
+    return array.take(index, 0) if isinstance(array, np.ndarray) else array.index_select(0, index)
