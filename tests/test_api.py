@@ -1,0 +1,243 @@
+"""The Python API: what its functions are called, what they take, and what they hand back."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from gymnast import api
+from gymnast.errors import GymnastError
+from gymnast.runs import registry
+from gymnast.runs.checkpoint import list_checkpoints
+
+SHORT: dict[str, Any] = {
+    "env.n_envs": 4,
+    "algo.n_steps": 32,
+    "algo.batch_size": "all",
+    "algo.n_epochs": 4,
+    "eval.every": 1000,
+    "eval.episodes": 5,
+    "stop.eval_return": None,
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def run(runs: Path) -> api.Run:
+    return api.train("CartPole-v1:ppo", overrides=SHORT, max_env_steps=4000, runs_dir=runs)
+
+
+def parameters(function: Any) -> dict[str, Any]:
+    empty = inspect.Parameter.empty
+    found = inspect.signature(function).parameters.values()
+    return {p.name: "required" if p.default is empty else p.default for p in found}
+
+
+SIGNATURES = {
+    "train": {
+        "reference": "required",
+        "overrides": (),
+        "max_env_steps": None,
+        "wall_time": None,
+        "init_from": None,
+        "runs_dir": None,
+        "console": None,
+        "control": None,
+    },
+    "resume": {
+        "run": "@last",
+        "overrides": (),
+        "fresh_optimizer": False,
+        "max_env_steps": None,
+        "wall_time": None,
+        "runs_dir": None,
+        "console": None,
+        "control": None,
+    },
+    "evaluate": {
+        "reference": "@last/@best",
+        "episodes": 100,
+        "stochastic": False,
+        "seed": None,
+        "n_envs": None,
+        "runs_dir": None,
+    },
+    "load_policy": {"run": "@last/@best", "runs_dir": None},
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signatures_stay(name: str) -> None:
+    """Scripts and front ends call these by keyword: adding one at the end is fine, changing one is not."""
+    found = parameters(getattr(api, name))
+    assert list(found.items())[: len(SIGNATURES[name])] == list(SIGNATURES[name].items())
+    keyword_only = list(inspect.signature(getattr(api, name)).parameters.values())[1:]
+    assert all(p.kind is p.KEYWORD_ONLY for p in keyword_only)
+
+
+def test_what_comes_back_stays() -> None:
+    assert [field.name for field in dataclasses.fields(api.Run)] == ["folder", "outcome"]
+    assert {"run", "checkpoint", "env_steps", "episodes", "mean_return", "std_return", "min_return"} <= {
+        field.name for field in dataclasses.fields(api.Evaluation)
+    }
+
+
+def test_importing_the_api_is_cheap() -> None:
+    heavy = ("numpy", "gymnasium", "torch", "pydantic", "rich", "ruamel.yaml")
+    code = f"import sys, gymnast.api; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_train_hands_back_the_run(run: api.Run, runs: Path) -> None:
+    assert run.path == runs / run.id
+    assert run.outcome.status == "finished"
+    assert run.outcome.env_steps == 4096
+    rows = run.metrics()
+    assert len(rows) == 32
+    assert rows[-1]["time/env_steps"] == 4096
+    assert run.folder.info()["env"] == "CartPole-v1"
+
+
+def test_overrides_may_be_a_map_or_words(runs: Path) -> None:
+    words = [f"{key}={'null' if value is None else value}" for key, value in SHORT.items()]
+    one = api.train("CartPole-v1:ppo", overrides=[*words, "seed=5"], max_env_steps=256, runs_dir=runs)
+    two = api.train("CartPole-v1:ppo", overrides={**SHORT, "seed": 5}, max_env_steps=256, runs_dir=runs)
+    assert one.folder.config_text() == two.folder.config_text()
+    assert one.metrics()[-1]["train/loss/total"] == two.metrics()[-1]["train/loss/total"]
+
+
+def test_runs_go_where_they_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GYMNAST_RUNS_DIR", str(tmp_path / "by environment"))
+    by_environment = api.train("CartPole-v1:ppo", overrides={**SHORT, "eval.every": 1}, max_env_steps=128)
+    assert by_environment.path.parent == tmp_path / "by environment"
+    assert api.evaluate(episodes=1).run == by_environment.id
+    monkeypatch.delenv("GYMNAST_RUNS_DIR")
+    by_default = api.train("CartPole-v1:ppo", overrides=SHORT, max_env_steps=128)
+    assert by_default.path.resolve().parent == tmp_path / "runs"
+    assert api.resume(max_env_steps=256).id == by_default.id
+
+
+def test_evaluate_in_all_its_forms(run: api.Run, runs: Path) -> None:
+    score = api.evaluate(f"{run.id}/@last", episodes=7, runs_dir=runs)
+    assert (score.run, score.checkpoint, score.env_steps) == (run.id, "4096", 4096)
+    assert score.episodes == len(score.returns) == 7
+    assert score.mean_return == np.mean(score.returns)
+    assert score.std_return == np.std(score.returns)
+    assert (score.min_return, score.max_return) == (min(score.returns), max(score.returns))
+    assert score.mean_length == score.mean_return  # CartPole pays 1 a step
+    assert score.solved is (score.mean_return >= 475)
+    assert api.evaluate(f"{run.id}/@last", episodes=7, seed=score.seed, runs_dir=runs) == score
+    other = api.evaluate(f"{run.id}/@last", episodes=7, seed=score.seed + 1, runs_dir=runs)
+    assert other.returns != score.returns
+    assert api.evaluate(f"{run.id}/@last", episodes=7, n_envs=1, runs_dir=runs).returns[0] >= 1
+    with pytest.raises(GymnastError, match="at least 1"):
+        api.evaluate(run.id, episodes=0, runs_dir=runs)
+
+
+def test_policy_plays_in_any_loop(run: api.Run) -> None:
+    policy = api.load_policy(run)
+    env = gym.make("CartPole-v1")
+    obs, _ = env.reset(seed=1)
+    for _ in range(5):
+        action = policy.predict(obs[None])[0]
+        assert env.action_space.contains(action)
+        obs, *_ = env.step(action)
+    assert policy.values(obs[None]).shape == (1,)
+
+
+def test_unknown_things_are_named(run: api.Run, runs: Path) -> None:
+    for call in (
+        lambda: api.evaluate("nosuch", runs_dir=runs),
+        lambda: api.evaluate(f"{run.id}/@bset", runs_dir=runs),
+        lambda: api.evaluate(f"{run.id}/17", runs_dir=runs),
+        lambda: api.load_policy("nosuch", runs_dir=runs),
+        lambda: api.resume("nosuch", runs_dir=runs),
+        lambda: api.resume(run.id, overrides={"algo.lrr": 1}, max_env_steps=10_000, runs_dir=runs),
+    ):
+        with pytest.raises(GymnastError) as caught:
+            call()
+        assert caught.value.exit_code == 2
+
+
+class TestInitFrom:
+    """A new run with the weights of another."""
+
+    @pytest.mark.parametrize("which", ["", "/@best", "/@last"])
+    def test_starts_at_the_other_runs_score(self, which: str, run: api.Run, runs: Path) -> None:
+        source = f"{run.id}{which}"
+        new = api.train(
+            "CartPole-v1:ppo",
+            overrides={**SHORT, "seed": 9, "eval.seed": 4},
+            init_from=source,
+            max_env_steps=256,
+            runs_dir=runs,
+        )
+        before = api.evaluate(source, episodes=9, seed=4, runs_dir=runs)
+        after = api.evaluate(f"{new.id}/0", episodes=9, runs_dir=runs)
+        assert after.returns == before.returns
+        theirs = api.load_policy(source, runs_dir=runs).arrays()
+        mine = api.load_policy(f"{new.id}/0", runs_dir=runs).arrays()
+        assert all((mine[name] == value).all() for name, value in theirs.items())
+        assert new.id != run.id
+        assert new.folder.info()["init_from"] == f"{run.id}/{before.env_steps}"
+        assert f"starts from the policy of {run.id}/{before.env_steps}" in new.folder.log_path.read_text()
+        assert new.metrics()[0]["time/env_steps"] == 128, "its own counters begin at 0"
+        assert run.id in {entry.id for entry in registry.entries(runs)}
+
+    def test_goes_on_exactly_when_resumed(self, run: api.Run, runs: Path) -> None:
+        start = {"reference": "CartPole-v1:ppo", "init_from": run.id, "runs_dir": runs}
+        whole = api.train(overrides=SHORT, max_env_steps=512, **start)
+        part = api.train(overrides=SHORT, max_env_steps=512, **start)
+        # As if it had been killed before its second checkpoint.
+        for checkpoint in list_checkpoints(part.folder)[1:]:
+            checkpoint.json_path.unlink()
+        part = api.resume(part.id, runs_dir=runs)
+        a, b = (api.load_policy(f"{r.id}/@last", runs_dir=runs).arrays() for r in (whole, part))
+        assert all((a[name] == value).all() for name, value in b.items())
+
+    def test_statistics_come_along(self, tmp_path: Path) -> None:
+        changes = {**SHORT, "policy.normalize_obs": "running", "eval.every": 0}
+        old = api.train("Pendulum-v1:ppo", overrides=changes, max_env_steps=256, runs_dir=tmp_path)
+        new = api.train(
+            "Pendulum-v1:ppo", overrides=changes, init_from=old.id, max_env_steps=128, runs_dir=tmp_path
+        )
+        count = "obs_norm.count"
+        assert api.load_policy(f"{new.id}/0", runs_dir=tmp_path).arrays()[count] == 256
+        assert api.load_policy(f"{new.id}/@last", runs_dir=tmp_path).arrays()[count] == 256 + 128
+
+
+TRAIN_KEYS = {"id", "path", "status", "reason", "env_steps", "seconds", "best_score", "last_score", "solved"}
+EVAL_KEYS = {
+    *("run", "checkpoint", "env_steps", "episodes", "mean_return", "std_return", "min_return", "max_return"),
+    *("mean_length", "solved", "stochastic", "seed", "returns"),
+}
+
+
+def test_json_keys_stay(run: api.Run, runs: Path) -> None:
+    """What scripts read from `--json`."""
+
+    def said(*words: str) -> dict[str, Any]:
+        command = [sys.executable, "-m", "gymnast", *words, "--json", "--runs-dir", str(runs)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        read: dict[str, Any] = json.loads(done.stdout)
+        return read
+
+    assert said("eval", run.id, "--episodes", "2").keys() == EVAL_KEYS
+    trained = said("train", "CartPole-v1:ppo", "--max-env-steps", "1k", "eval.every=0")
+    assert trained.keys() == TRAIN_KEYS
+    assert trained["best_score"] is None
