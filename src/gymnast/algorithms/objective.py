@@ -50,6 +50,7 @@ class Loss:
     d_entropy: Array | float  # [B] or one number for all
     d_values: Array  # [B]
     kl: Array  # scalar: how far the policy moved from the one that acted
+    largest_ratio: Array  # scalar: the sample whose probability grew most
     stats: dict[str, Array]  # scalars by metric key
 
 

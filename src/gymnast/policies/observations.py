@@ -1,7 +1,7 @@
 """From raw observations to the network's input, the same for both engines.
 
 Statistics move between updates only, never inside one: the policy that collected a rollout and
-the one that is updated on it see the same inputs, so the first ratio of PPO is exactly 1. They are
+the one that is updated on it see the same inputs, so the first ratio of PPO is 1. They are
 part of the policy and travel in its checkpoint; evaluation only reads them.
 """
 

@@ -37,6 +37,7 @@ def update(
     whole = algo.prepare(xp, batch) if batch_size == n else None  # then every epoch sees the same minibatch
     totals: dict[str, Any] = {}
     norms: Any = 0.0
+    largest = batch.log_probs[0] * 0.0  # the engine's own zero
     minibatches = epochs = steps = 0
     stopped = False
     for _ in range(hp.n_epochs):
@@ -52,6 +53,7 @@ def update(
             loss.stats["train/kl"] = loss.kl
             for key, value in loss.stats.items():
                 totals[key] = totals.get(key, 0.0) + value
+            largest = xp.maximum(largest, loss.largest_ratio)
             if hp.target_kl is not None and float(loss.kl) > 1.5 * hp.target_kl:
                 stopped = True  # before this step is taken: the policy has moved far enough
                 break
@@ -62,6 +64,7 @@ def update(
         if stopped:
             break
     metrics = {key: float(total) / minibatches for key, total in totals.items()}
+    metrics["train/ratio/max"] = float(largest)
     metrics["opt/grad_norm"] = float(norms) / max(steps, 1)  # KL may have stopped before the first step
     return UpdateStats(metrics, epochs, stopped)
 

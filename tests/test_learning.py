@@ -1,0 +1,286 @@
+"""PPO learns, in seconds, what has a known answer; and each check fails when the algorithm is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from gymnast import api
+from gymnast.algorithms import ppo
+from gymnast.algorithms.returns import gae
+from gymnast.errors import RunFailed
+from gymnast.rollout.collector import Collector
+
+Info = dict[str, Any]
+
+
+class SayIt(gym.Env[Any, Any]):
+    """The right action is the observation: 1 for saying it. Box: 1 less the distance."""
+
+    def __init__(self, n: int = 0) -> None:
+        self.n = n
+        if n:
+            self.observation_space: gym.Space[Any] = gym.spaces.Discrete(n)
+            self.action_space: gym.Space[Any] = gym.spaces.Discrete(n)
+        else:
+            self.observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+            self.action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, Info]:
+        super().reset(seed=seed)
+        self.at = 0
+        return self._next(), {}
+
+    def _next(self) -> Any:
+        drawn = self.np_random.uniform(-0.8, 0.8, 2).astype(np.float32)
+        self.said: Any = int(self.np_random.integers(self.n)) if self.n else drawn
+        return self.said
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
+        assert self.action_space.contains(action)
+        reward = float(action == self.said) if self.n else 1.0 - float(np.abs(action - self.said).mean())
+        self.at += 1
+        return self._next(), reward, self.at == 10, False, {}
+
+
+class WorkOrQuit(gym.Env[np.ndarray, int]):
+    """Working pays 0.3 and goes on, ten times at most; quitting pays 1 and that was it.
+
+    Best is to work nine times and then quit: 3.7. Whoever takes the next episode for the future quits
+    at once, over and over: 1.
+    """
+
+    observation_space = gym.spaces.Discrete(10)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, Info]:
+        super().reset(seed=seed)
+        self.at = 0
+        return 0, {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, Info]:
+        self.at += 1
+        over = action == 1 or self.at == 10
+        return min(self.at, 9), 1.0 if action else 0.3, over, False, {}
+
+
+class Forever(gym.Env[np.ndarray, int]):
+    """Pays 1 whatever is done and is cut off every 4 steps: its value is 1 / (1 - gamma)."""
+
+    observation_space = gym.spaces.Discrete(1)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, Info]:
+        super().reset(seed=seed)
+        self.at = 0
+        return 0, {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, Info]:
+        self.at += 1
+        return 0, 1.0, False, self.at == 4, {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    envs = {"Four": lambda: SayIt(4), "Box": SayIt, "Work": WorkOrQuit, "Forever": Forever}
+    for name, entry_point in envs.items():
+        gym.register(f"learn/{name}-v0", entry_point=entry_point)
+    yield
+    for name in envs:
+        del gym.registry[f"learn/{name}-v0"]
+
+
+def train(env: str, runs_dir: Path, steps: int, **changes: Any) -> api.Run:
+    common = {
+        "env.n_envs": 8,
+        "env.backend": "sync",
+        "policy.hidden": [32],
+        "policy.normalize_obs": "none",
+        "algo.n_steps": 32,
+        "algo.batch_size": 64,
+        "algo.n_epochs": 6,
+        "algo.lr": 5e-3,
+        "algo.entropy_coef": 0.0,
+        "algo.gamma": 0.9,
+        "algo.normalize_reward": False,
+        "eval.every": 0,
+    }
+    overrides = common | {key.replace("__", "."): value for key, value in changes.items()}
+    return api.train(env, overrides=overrides, max_env_steps=steps, runs_dir=runs_dir)
+
+
+def greedy_return(run: api.Run) -> float:
+    return api.evaluate(f"{run.id}/@last", episodes=20, runs_dir=run.path.parent).mean_return
+
+
+def learns_to_say_numbers(runs_dir: Path, **changes: Any) -> None:
+    assert greedy_return(train("learn/Four-v0", runs_dir, 8_000, **changes)) > 9.5  # chance: 2.5
+
+
+def learns_to_say_points(runs_dir: Path, **changes: Any) -> None:
+    run = train("learn/Box-v0", runs_dir, 16_000, algo__gamma=0.0, policy__log_std_init=-1.0, **changes)
+    assert greedy_return(run) > 8.8  # always saying 0: 6
+
+
+def learns_when_to_quit(runs_dir: Path, **changes: Any) -> None:
+    run = train("learn/Work-v0", runs_dir, 16_000, algo__gamma=0.99, algo__entropy_coef=0.01, **changes)
+    assert greedy_return(run) == pytest.approx(3.7)
+
+
+def learns_the_value_of_forever(runs_dir: Path, **changes: Any) -> None:
+    run = train("learn/Forever-v0", runs_dir, 16_000, algo__lr=1e-2, **changes)
+    assert api.load_policy(f"{run.id}/@last", runs_dir=runs_dir).values(
+        np.zeros(1, np.int64)
+    ) == pytest.approx(10.0, rel=0.05)
+
+
+def entropy_bonus_keeps_choices_open(runs_dir: Path, **changes: Any) -> None:
+    run = train("learn/Four-v0", runs_dir, 4_000, algo__entropy_coef=10.0, **changes)
+    assert run.metrics()[-1]["train/entropy"] > 0.95 * np.log(4)
+
+
+def target_kl_holds_the_policy_back(runs_dir: Path, **changes: Any) -> None:
+    run = train("learn/Four-v0", runs_dir, 4_000, algo__lr=5e-2, algo__target_kl=0.01, **changes)
+    rows = run.metrics()
+    assert all(row["train/kl"] < 0.1 for row in rows)
+    assert rows[-1]["train/kl_stops"] > 0
+
+
+CHECKS: dict[str, Callable[..., None]] = {
+    "numbers": learns_to_say_numbers,
+    "points": learns_to_say_points,
+    "quit": learns_when_to_quit,
+    "forever": learns_the_value_of_forever,
+    "entropy": entropy_bonus_keeps_choices_open,
+    "kl": target_kl_holds_the_policy_back,
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "changes"),
+    [
+        ("numbers", {}),
+        ("numbers", {"policy__discrete_obs": "embedding", "policy__embedding_size": 8}),
+        ("numbers", {"policy__shared": True, "policy__layer_norm": True, "policy__activation": "relu"}),
+        (
+            "numbers",
+            {"algo__normalize_reward": True, "algo__value_clip_range": 0.2, "algo__batch_size": "all"},
+        ),
+        ("numbers", {"engine": "torch"}),
+        ("points", {}),
+        ("points", {"policy__gaussian": "squashed"}),
+        ("points", {"policy__state_dependent_std": True, "policy__normalize_obs": "running"}),
+        ("points", {"policy__normalize_obs": "bounds", "engine": "torch", "policy__gaussian": "squashed"}),
+        ("quit", {}),
+        ("forever", {}),
+        ("entropy", {}),
+        ("kl", {}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values())),
+)
+def test_learns(check: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    if changes.get("engine") == "torch":
+        pytest.importorskip("torch")
+    CHECKS[check](tmp_path, **changes)
+
+
+def test_bandit_finds_the_best_arm(tmp_path: Path) -> None:
+    means = [0.1, 0.5, 0.3, 0.9, 0.6]
+    changes = {"env__kwargs": {"arms": means}, "env__spec__action_labels": None}
+    run = train("gymnast/Bandit-v0:ppo", tmp_path, 8_000, algo__gamma=0.0, algo__lr=1e-2, **changes)
+    policy = api.load_policy(f"{run.id}/@last", runs_dir=tmp_path)
+    assert policy.predict(np.zeros(1, np.int64))[0] == 3
+
+
+# Each way to break PPO, and the checks that must notice.
+def _flip_advantages(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare = ppo.PPO.prepare
+    monkeypatch.setattr(
+        ppo.PPO, "prepare", lambda s, xp, b: replace(p := prepare(s, xp, b), advantages=-p.advantages)
+    )
+
+
+def _flip(field: str) -> Callable[[pytest.MonkeyPatch], None]:
+    def mutate(monkeypatch: pytest.MonkeyPatch) -> None:
+        loss = ppo.PPO.loss
+
+        def flipped(*args: Any) -> Any:
+            found = loss(*args)
+            return replace(found, **{field: -getattr(found, field)})
+
+        monkeypatch.setattr(ppo.PPO, "loss", flipped)
+
+    return mutate
+
+
+def _ignore_termination(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(rewards: Any, values: Any, terminated: Any, truncated: Any, *rest: Any) -> Any:
+        return gae(rewards, values, np.zeros_like(terminated), truncated, *rest)
+
+    monkeypatch.setattr(ppo, "gae", wrong)
+
+
+def _truncation_is_termination(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(rewards: Any, values: Any, terminated: Any, truncated: Any, bootstrap: Any, *rest: Any) -> Any:
+        return gae(rewards, values, terminated, truncated, np.zeros_like(bootstrap), *rest)
+
+    monkeypatch.setattr(ppo, "gae", wrong)
+
+
+def _observations_of_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    collect = Collector.collect
+
+    def wrong(self: Collector, *args: Any) -> Any:
+        rollout, episodes = collect(self, *args)
+        rollout.x = np.roll(rollout.x, -self.envs.n_envs, axis=0)
+        return rollout, episodes
+
+    monkeypatch.setattr(Collector, "collect", wrong)
+
+
+def _never_stop_by_kl(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = ppo.PPO.loss
+    monkeypatch.setattr(ppo.PPO, "loss", lambda *args: replace(found := loss(*args), kl=found.kl * 0))
+
+
+@pytest.mark.parametrize(
+    ("mutate", "check"),
+    [
+        (_flip_advantages, "numbers"),
+        (_flip_advantages, "points"),
+        (_flip("d_log_prob"), "numbers"),
+        (_flip("d_values"), "forever"),
+        (_flip("d_entropy"), "entropy"),
+        (_ignore_termination, "quit"),
+        (_truncation_is_termination, "forever"),
+        (_observations_of_the_next_step, "numbers"),
+        (_observations_of_the_next_step, "points"),
+        (_never_stop_by_kl, "kl"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.__qualname__.strip("_").split(".")[0],
+)
+def test_broken_algorithm_is_noticed(
+    mutate: Callable[[pytest.MonkeyPatch], None], check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    with pytest.raises((AssertionError, RunFailed)), np.errstate(all="ignore"):
+        CHECKS[check](tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("reference", "episodes", "wanted"), [("CartPole-v1:ppo", 100, 475), ("FrozenLake-v1:ppo", 2000, 0.7)]
+)
+def test_presets_reach_their_threshold(reference: str, episodes: int, wanted: float, tmp_path: Path) -> None:
+    run = api.train(reference, runs_dir=tmp_path)
+    assert run.outcome.solved, run.outcome
+    assert (
+        api.evaluate(f"{run.id}/@best", episodes=episodes, seed=12345, runs_dir=tmp_path).mean_return
+        >= wanted
+    )
