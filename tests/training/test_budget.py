@@ -188,7 +188,7 @@ def test_checkpoints_by_time(train: Train, tmp_path: Path) -> None:
         budget__wall_time=0.5,
         checkpoint__seconds=0.1,
     )
-    assert 3 <= len(list_checkpoints(run.folder)) <= 6
+    assert 2 <= len(list_checkpoints(run.folder)) <= 6
 
 
 @pytest.mark.parametrize(

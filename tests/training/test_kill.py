@@ -45,16 +45,20 @@ def as_run(runs: Path) -> api.Run:
 def test_killed_twenty_times_ends_as_if_never_killed(
     tmp_path: Path, assert_same_run: Callable[[api.Run, api.Run], None]
 ) -> None:
+    began = time.perf_counter()
     never_killed = gymnast(tmp_path / "whole", TYPED)
     _, said = never_killed.communicate(timeout=300)
     assert never_killed.returncode == 0, said
+    training = as_run(tmp_path / "whole").metrics()[-1]["time/seconds"]
+    # On any machine: from amid the start-up to so long that twenty lives do not finish the run.
+    longest = time.perf_counter() - began - training + 1.5 * training / KILLS
 
     runs, draw = tmp_path / "killed", random.Random(11)
     kills = reached = 0
     while kills < KILLS:
         started = run_folders(runs)
         process = gymnast(runs, "train --resume" if started else TYPED)
-        time.sleep(draw.uniform(0.3, 2.0))
+        time.sleep(draw.uniform(0.3, longest))
         assert process.poll() is None, (process.communicate()[1], "it ended before all kills were done")
         process.kill()
         process.communicate()
@@ -75,7 +79,7 @@ def test_killed_twenty_times_ends_as_if_never_killed(
         assert [row["time/updates"] for row in rows] == list(range(1, len(rows) + 1))
         assert len(rows) >= newest // 256, "a checkpoint never knows more than the metrics"
 
-    assert reached > 50_000, "most lives got somewhere"
+    assert reached > 20_000, "most lives got somewhere"
     last = gymnast(runs, "train --resume")
     _, said = last.communicate(timeout=300)
     assert last.returncode == 0, said
