@@ -57,6 +57,7 @@ def test_wall_time_ends_the_run_and_parts_add_up(train: Train, tmp_path: Path) -
         budget__wall_time="0.3s",
         algo__lr=1e-3,
         algo__clip_range=0.2,
+        algo__entropy_coef=0.0,
     )
     assert 0.3 <= run.outcome.seconds <= time.perf_counter() - began
     assert run.outcome.reason == "the wall time is spent"
