@@ -68,14 +68,14 @@ SIGNATURES = {
         "control": None,
     },
     "evaluate": {
-        "reference": "@last/@best",
+        "reference": "@last",
         "episodes": 100,
         "stochastic": False,
         "seed": None,
         "n_envs": None,
         "runs_dir": None,
     },
-    "load_policy": {"run": "@last/@best", "runs_dir": None},
+    "load_policy": {"run": "@last", "runs_dir": None},
 }
 
 

@@ -93,7 +93,7 @@ def train(
 
 
 def resume(
-    run: str = "@last",
+    run: str | Run = "@last",
     *,
     overrides: Overrides = (),
     fresh_optimizer: bool = False,
@@ -108,13 +108,13 @@ def resume(
     from gymnast.runs.store import runs_root
     from gymnast.training.launch import continue_run
 
-    folder = find_run(runs_root(runs_dir), run)
+    folder = run.folder if isinstance(run, Run) else find_run(runs_root(runs_dir), run)
     changes = _with_budget(overrides, max_env_steps, wall_time)
     return Run(folder, continue_run(folder, changes, fresh_optimizer, console, control))
 
 
 def evaluate(
-    reference: str = "@last/@best",
+    reference: str | Run = "@last",
     *,
     episodes: int = 100,
     stochastic: bool = False,
@@ -122,7 +122,10 @@ def evaluate(
     n_envs: int | None = None,
     runs_dir: str | Path | None = None,
 ) -> Evaluation:
-    """Score a checkpoint on envs of its own; without a seed, on the episodes that training was scored on."""
+    """Score a checkpoint (of a run: its best, else its last) on envs of its own.
+
+    Without a seed it plays the episodes that training was scored on.
+    """
     import numpy as np
 
     from gymnast.envs.contract import EnvFailure
@@ -165,15 +168,12 @@ def evaluate(
     )
 
 
-def load_policy(run: str | Run = "@last/@best", *, runs_dir: str | Path | None = None) -> Policy:
+def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None) -> Policy:
     """The policy of a checkpoint; `policy.predict(obs)` gives the actions for observations [N, …]."""
     from gymnast.envs.build import make_env
     from gymnast.runs.store import runs_root
 
-    if isinstance(run, Run):
-        arrays, _, config = _read_checkpoint(run.id, run.path.parent)
-    else:
-        arrays, _, config = _read_checkpoint(run, runs_root(runs_dir))
+    arrays, _, config = _read_checkpoint(run, runs_root(runs_dir))
     env = make_env(config.env, training=False)
     try:
         return _build_policy(config, arrays, env.observation_space, env.action_space)
@@ -195,13 +195,16 @@ def _with_budget(
     return [*overrides, *(f"{key}={'null' if value is None else value}" for key, value in changes.items())]
 
 
-def _read_checkpoint(reference: str, root: Path) -> tuple[dict[str, np.ndarray], Checkpoint, Config]:
+def _read_checkpoint(reference: str | Run, root: Path) -> tuple[dict[str, np.ndarray], Checkpoint, Config]:
     """Weights, where they lie, and the config of the run they belong to."""
     from gymnast.config.load import load_config
-    from gymnast.runs.checkpoint import load_policy_arrays
+    from gymnast.runs.checkpoint import load_policy_arrays, resolve
     from gymnast.runs.references import find_checkpoint
 
-    checkpoint = find_checkpoint(root, reference)
+    if isinstance(reference, Run):
+        checkpoint = resolve(reference.folder)
+    else:
+        checkpoint = find_checkpoint(root, reference)
     arrays, _ = load_policy_arrays(checkpoint)
     return arrays, checkpoint, load_config(str(checkpoint.run.config_path)).config
 

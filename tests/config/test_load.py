@@ -315,3 +315,19 @@ def test_loading_is_quick_and_imports_no_environment() -> None:
     )
     times = [float(subprocess.check_output([sys.executable, "-c", code], text=True)) for _ in range(3)]
     assert min(times) < 0.06, times
+
+
+def test_an_env_without_preset_is_built_with_the_arguments_that_were_given(tmp_path, monkeypatch):
+    (tmp_path / "needy_env.py").write_text(
+        "import gymnasium as gym\n"
+        "class Needy(gym.Env):\n"
+        "    def __init__(self, size, render_mode=None):\n"
+        "        self.observation_space = gym.spaces.Box(-1, 1, (size,))\n"
+        "        self.action_space = gym.spaces.Discrete(2)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    config = load_config("needy_env:Needy", ["env.kwargs={size: 3}"]).config
+    assert config.env.kwargs == {"size": 3}
+    assert config.policy.normalize_obs == "running"
+    config = load_config("needy_env:Needy", {"env.kwargs.size": 5}).config
+    assert config.env.kwargs == {"size": 5}

@@ -15,7 +15,7 @@ def evaluate(
     reference: Annotated[
         str,
         typer.Argument(metavar="RUN[/CKPT]", help="A run, by id, prefix or @last; its @best unless named."),
-    ] = "@last/@best",
+    ] = "@last",
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 100,
     stochastic: Annotated[
         bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the likeliest.")

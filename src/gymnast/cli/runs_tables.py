@@ -67,6 +67,8 @@ def print_summary(summary: dict[str, Any]) -> None:
         facts.add_row(label, value(entry))
     if entry.reason:
         facts.add_row("ended", entry.reason)
+    if summary["init_from"]:
+        facts.add_row("began with", f"the policy of {summary['init_from']}")
     for resume in summary["resumes"]:
         facts.add_row("resumed", f"at step {resume['env_steps']:,}, {ago(resume['created'])}")
     facts.add_row("command", " ".join(summary["command"]))

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
 
-def defaults_for(env_id: str) -> dict[str, Any]:
-    """The settings to start from; raises GymnastError for an env that cannot be built."""
+# What an env may need to be built at all, or what changes its spaces; the rest is checked later.
+_BUILDING = ("kwargs", "wrappers", "max_episode_steps")
+
+
+def defaults_for(env_id: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The settings to start from; `given` is what the user says of the env.
+
+    Raises GymnastError for an env that cannot be built.
+    """
     import gymnasium as gym
 
     from gymnast.envs.settings import EnvConfig
     from gymnast.envs.single import make_env
 
-    env = make_env(EnvConfig(id=env_id))
+    settings = {key: value for key, value in (given or {}).items() if key in _BUILDING}
+    try:
+        env_config = EnvConfig.model_validate({"id": env_id, **settings})
+    except ValidationError:
+        env_config = EnvConfig(id=env_id)  # whoever validates the whole config says what is wrong with it
+    env = make_env(env_config)
     observations, actions = env.observation_space, env.action_space
     env.close()
     # Rollouts long enough for one update to see rewards, wide enough to be uncorrelated.

@@ -25,7 +25,7 @@ from gymnast.config.files import (
     split_reference,
 )
 from gymnast.config.merge import DEFAULT_ALGO, Layer, Merged
-from gymnast.config.overrides import Overrides, apply_overrides
+from gymnast.config.overrides import Overrides, apply_overrides, overridden
 from gymnast.config.problems import explain
 from gymnast.config.reading import line_of, shown
 from gymnast.config.schema import Config
@@ -58,7 +58,7 @@ def load_config(
     reference: str, overrides: Overrides = (), *, config_dirs: Sequence[Path] = ()
 ) -> ResolvedConfig:
     """Resolve a reference with its overrides; raises GymnastError with everything that is wrong."""
-    name, variant, layers = find_layers(reference, config_folders(config_dirs))
+    name, variant, layers = find_layers(reference, config_folders(config_dirs), overrides)
     return resolve(name, variant, layers, overrides)
 
 
@@ -105,7 +105,9 @@ def _place(merged: Merged, path: Keys, name: str) -> str:
     return shown(layer.file) if line is None else f"{shown(layer.file)}:{line}"
 
 
-def find_layers(reference: str, folders: Sequence[Path]) -> tuple[str, str | None, list[Layer]]:
+def find_layers(
+    reference: str, folders: Sequence[Path], overrides: Overrides = ()
+) -> tuple[str, str | None, list[Layer]]:
     """(name, variant, layers) of what `reference` means."""
     name, variant = split_reference(reference)
     if name.endswith(SUFFIXES):
@@ -122,7 +124,7 @@ def find_layers(reference: str, folders: Sequence[Path]) -> tuple[str, str | Non
         variant = _variant_of(files, variant, name)
         file = next(file for file in files if variant is None or variant in file.variants)
         return (f"{name}:{variant}" if variant else name), variant, layers_of(file, variant, folders)
-    return _without_preset(reference, name, variant, folders)
+    return _without_preset(reference, name, variant, folders, overrides)
 
 
 def _variant_of(files: Sequence[ConfigFile], variant: str | None, name: str) -> str | None:
@@ -139,7 +141,7 @@ def _variant_of(files: Sequence[ConfigFile], variant: str | None, name: str) -> 
 
 
 def _without_preset(
-    reference: str, name: str, variant: str | None, folders: Sequence[Path]
+    reference: str, name: str, variant: str | None, folders: Sequence[Path], overrides: Overrides
 ) -> tuple[str, str | None, list[Layer]]:
     from gymnast.config.from_spaces import defaults_for
 
@@ -149,4 +151,8 @@ def _without_preset(
         env_id = reference
     else:
         raise GymnastError(f"there is no preset {reference!r}{did_you_mean(name, names_in(folders))}")
-    return f"{env_id}:{DEFAULT_ALGO}", DEFAULT_ALGO, [Layer(defaults_for(env_id), "defaults from the spaces")]
+    return (
+        f"{env_id}:{DEFAULT_ALGO}",
+        DEFAULT_ALGO,
+        [Layer(defaults_for(env_id, overridden(overrides, "env")), "defaults from the spaces")],
+    )

@@ -20,12 +20,7 @@ FROM_PYTHON = "overrides"
 
 def apply_overrides(merged: Merged, overrides: Overrides) -> None:
     """Lay the overrides over everything else, a changed algorithm first: it empties the old map."""
-    if isinstance(overrides, str):
-        overrides = [overrides]
-    if isinstance(overrides, Mapping):
-        label, pairs = FROM_PYTHON, list(_flatten(overrides))
-    else:
-        label, pairs = COMMAND_LINE, [parse_override(text) for text in overrides]
+    label, pairs = _read(overrides)
     for path, value in sorted(pairs, key=lambda pair: pair[0] != ("algo", "name")):
         for depth in range(1, len(path)):
             _open_map(merged, path[:depth], path, label)
@@ -36,6 +31,25 @@ def apply_overrides(merged: Merged, overrides: Overrides) -> None:
         ):
             _open_map(merged, path, path, label)  # {end: 0} says where a number goes, as algo.lr.end=0 does
         merged.add(Layer(_nest(path, value), label))
+
+
+def overridden(overrides: Overrides, section: str) -> dict[str, Any]:
+    """What the overrides alone say of one section, not yet checked."""
+    label, pairs = _read(overrides)
+    merged = Merged()
+    for path, value in pairs:
+        if path[0] == section:
+            merged.add(Layer(_nest(path, value), label))
+    found = merged.data.get(section)
+    return found if isinstance(found, dict) else {}
+
+
+def _read(overrides: Overrides) -> tuple[str, list[Override]]:
+    if isinstance(overrides, str):
+        overrides = [overrides]
+    if isinstance(overrides, Mapping):
+        return FROM_PYTHON, list(_flatten(overrides))
+    return COMMAND_LINE, [parse_override(text) for text in overrides]
 
 
 def parse_override(text: str) -> Override:

@@ -53,7 +53,9 @@ Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 def _parse_batch_size(value: Any) -> Any:
-    return parse_count(value) if isinstance(value, str) and value != "all" and "." not in value else value
+    return (
+        parse_count(value) if isinstance(value, str) and value[:1].isdigit() and "." not in value else value
+    )
 
 
 # Samples of a minibatch: a count, a fraction of the rollout (at most 1), or all of it.

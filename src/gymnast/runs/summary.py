@@ -21,7 +21,7 @@ def summarise(run: Run) -> dict[str, Any]:
     return {
         "run": asdict(entry_of(run)),
         "path": str(run.path),
-        **{key: info.get(key) for key in ("command", "versions", "git_commit", "machine")},
+        **{key: info.get(key) for key in ("command", "versions", "git_commit", "machine", "init_from")},
         "command": info.get("command") or [],
         "resumes": [
             {key: value for key, value in resume.items() if key != "config_before"}
