@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -62,6 +62,7 @@ def _parse_batch_size(value: Any) -> Any:
 BatchSize = Annotated[
     Annotated[float, Field(gt=0)] | Literal["all"],
     BeforeValidator(_parse_batch_size, json_schema_input_type=Any),
+    PlainSerializer(lambda size: int(size) if isinstance(size, float) and size > 1 else size),
 ]
 
 
