@@ -89,16 +89,10 @@ def reference_gradients(policy: Policy, batch: Batch, hp: PPOHyper) -> dict[str,
         base = distributions.Independent(distributions.Normal(outputs, log_std.exp()), 1)
         entropy = base.entropy()
         if policy.layout.config.gaussian == "squashed":
-            centre = torch.from_numpy((BOX.low + BOX.high) / 2).double()
+            # Written out, since inverting a saturated tanh gives infinity.
             reach = torch.from_numpy((BOX.high - BOX.low) / 2).double()
-            squash = distributions.TransformedDistribution(
-                base,
-                [
-                    distributions.TanhTransform(cache_size=1),
-                    distributions.AffineTransform(centre, reach, event_dim=1),
-                ],
-            )
-            log_prob = squash.log_prob(centre + reach * torch.tanh(actions.double()))
+            volume = distributions.TanhTransform().log_abs_det_jacobian(actions.double(), None)
+            log_prob = base.log_prob(actions.double()) - (volume + reach.log()).sum(-1)
         else:
             log_prob = base.log_prob(actions.double())
     else:
