@@ -39,7 +39,8 @@ ROWS = (
     Row("CartPole-v1:ppo", 500),
     Row("Acrobot-v1:ppo", -85),
     Row("MountainCar-v0:ppo", -110),
-    Row("FrozenLake-v1:ppo", 0.73, episodes=2000),
+    # the best stationary policy is worth 0.7402; 2,000 episodes give that ± 0.01, too coarse for this aim
+    Row("FrozenLake-v1:ppo", 0.73, episodes=20_000),
     Row("Taxi-v4:ppo", 7.5),
     Row("Pendulum-v1:ppo", -170),
     Row("LunarLander-v3:ppo", 240),
@@ -90,6 +91,10 @@ def document(records: dict[str, list[dict[str, Any]]]) -> str:
             cells += [f"{row.episodes:,}", f"{found['env_steps']:,}", f"{found['seconds']:.1f}"]
             lines.append(f"| {' | '.join(cells)} |")
     lines += [
+        "",
+        "FrozenLake is scored over 20,000 episodes: by dynamic programming, the best policy that does not "
+        "know the time reaches the goal with probability 0.7402 (0.7442 if it does), and over 2,000 "
+        "episodes luck alone moves its score by ± 0.01.",
         "",
         'A score in bold reached the aim. `make results ARGS="--only Taxi-v4:ppo"` renews one row.',
         "",
