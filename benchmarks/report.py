@@ -43,16 +43,19 @@ class Record:
         return dict(vars(self))
 
 
-def machine() -> str:
-    """The hardware and the versions that matter, in one line, without the machine's name."""
-    model = platform.machine()
+def processor() -> str:
+    """The kind of CPU, without the machine's name."""
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = cpuinfo.read_text().splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), model)
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = (line.split(":", 1)[1].strip() for line in lines if "model name" in line)
+    return next(models, platform.machine())
+
+
+def machine() -> str:
+    """The hardware and the versions that matter, in one line."""
     names = ("numpy", "gymnasium", "torch", "stable-baselines3")
     packages = ", ".join(f"{name} {version(name)}" for name in names)
-    return f"{os.cpu_count()} cores ({model}), Python {platform.python_version()}, {packages}"
+    return f"{os.cpu_count()} cores ({processor()}), Python {platform.python_version()}, {packages}"
 
 
 def number(value: float) -> str:

@@ -9,15 +9,19 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import shutil
 import statistics
 import sys
 import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from processes import gymnast, run
+from report import processor
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks" / "results.json"  # the runs behind docs/results.md
@@ -52,17 +56,41 @@ ROWS = (
 )
 
 
-def train_and_score(row: Row, seed: int, runs_dir: Path) -> dict[str, Any]:
+class Cores:
+    """Hands each of several runs side by side one core of its own, so that none slows another down."""
+
+    def __init__(self, jobs: int) -> None:
+        self.every = sorted(os.sched_getaffinity(0)) if jobs > 1 else []
+        if jobs > len(self.every) > 0:
+            raise SystemExit(f"--jobs {jobs}: this machine has {len(self.every)} cores to share out")
+        self._free: SimpleQueue[int] = SimpleQueue()
+        for core in self.every[:jobs]:
+            self._free.put(core)
+
+    def train_and_score(self, row: Row, seed: int, runs_dir: Path) -> dict[str, Any]:
+        if not self.every:
+            return train_and_score(row, seed, runs_dir, [], f"{os.cpu_count()} cores")
+        core = self._free.get()
+        try:
+            pinned = ["taskset", "-c", str(core)]
+            return train_and_score(row, seed, runs_dir, pinned, f"1 core of {len(self.every)}")
+        finally:
+            self._free.put(core)
+
+
+def train_and_score(row: Row, seed: int, runs_dir: Path, pinned: list[str], cores: str) -> dict[str, Any]:
     """One run: its cost, and its score on fresh episodes."""
-    trained = run(gymnast("train", row.ref, f"seed={seed}", "--json", "--runs-dir", runs_dir)).json()
+    command = [*pinned, *gymnast("train", row.ref, f"seed={seed}", "--json", "--runs-dir", runs_dir)]
+    trained = run(command).json()
     where = ("--runs-dir", runs_dir, "--episodes", row.episodes, "--seed", EVAL_SEED + seed, "--json")
-    score = run(gymnast("eval", f"{trained['id']}/@best", *where)).json()
+    score = run([*pinned, *gymnast("eval", f"{trained['id']}/@best", *where)]).json()
     return {
         "seed": seed,
         "env_steps": trained["env_steps"],
         "seconds": round(trained["seconds"], 2),
         "mean_return": score["mean_return"],
         "std_return": score["std_return"],
+        "machine": f"{cores}, {processor()}",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
 
@@ -74,21 +102,27 @@ Written by `make results` from runs of {when}. Every row is the packaged preset 
 its evaluation reached the preset's threshold or its budget was spent. The score is the mean return ±
 standard deviation over whole episodes of the env itself (wrappers meant for training are left out), greedy,
 by the best checkpoint, on other seeds than training's. One line for each training seed.
+{machines}
 
-| trained with | score | aim | episodes | env steps | seconds |
-| --- | ---: | ---: | ---: | ---: | ---: |"""
+| trained with | score | aim | episodes | env steps | seconds | |
+| --- | ---: | ---: | ---: | ---: | ---: | --- |"""
 
 
 def document(records: dict[str, list[dict[str, Any]]]) -> str:
     """docs/results.md."""
     dates = sorted({found["date"] for runs in records.values() for found in runs})
-    lines = [INTRODUCTION.format(when=dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}")]
+    machines = list(dict.fromkeys(found["machine"] for row in ROWS for found in records.get(row.ref, [])))
+    letters = {machine: chr(ord("a") + i) for i, machine in enumerate(machines)}
+    named = "; ".join(f"({letter}) {machine}" for machine, letter in letters.items())
+    when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    lines = [INTRODUCTION.format(when=when, machines=f"The last column names the machine: {named}.")]
     for row in ROWS:
         for found in records.get(row.ref, []):
             score = f"{found['mean_return']:.4g} ± {found['std_return']:.3g}"
             score = f"**{score}**" if found["mean_return"] >= row.aim else score
             cells = [f"`gymnast train {row.ref} seed={found['seed']}`", score, f"{row.aim:g}"]
             cells += [f"{row.episodes:,}", f"{found['env_steps']:,}", f"{found['seconds']:.1f}"]
+            cells.append(letters[found["machine"]])
             lines.append(f"| {' | '.join(cells)} |")
     lines += [
         "",
@@ -106,16 +140,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", choices=[row.ref for row in ROWS])
     parser.add_argument("--seeds", type=int, default=3, help="train with seeds 1 … this")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="runs side by side, each on a core of its own (Linux)"
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the runs in this folder")
     options = parser.parse_args()
     records = json.loads(RECORDS.read_text()) if RECORDS.exists() else {}
     rows = [row for row in ROWS if (row.ref in options.only if options.only else not row.opt_in)]
     runs_dir = options.keep or Path(tempfile.mkdtemp(prefix="gymnast-results-"))
+    cores, seeds = Cores(options.jobs), range(1, options.seeds + 1)
+    pool = ThreadPoolExecutor(options.jobs)
     try:
+        under_way: dict[str, list[Future[dict[str, Any]]]] = {
+            row.ref: [pool.submit(cores.train_and_score, row, seed, runs_dir) for seed in seeds]
+            for row in rows
+        }
         for row in rows:
             found = []
-            for seed in range(1, options.seeds + 1):
-                found.append(train_and_score(row, seed, runs_dir))
+            for run_of_seed in under_way[row.ref]:
+                found.append(run_of_seed.result())
                 print(f"{row.ref} {json.dumps(found[-1])}", file=sys.stderr, flush=True)
             median = statistics.median(one["mean_return"] for one in found)
             print(f"{row.ref}: median {median:.4g}, aim {row.aim:g}")
@@ -124,6 +167,7 @@ def main() -> None:
             RECORDS.write_text(json.dumps(dict(sorted(records.items())), indent=1) + "\n")
             DOCUMENT.write_text(document(records))
     finally:
+        pool.shutdown(cancel_futures=True)
         if options.keep is None:
             shutil.rmtree(runs_dir, ignore_errors=True)
     print(f"{DOCUMENT.relative_to(ROOT)} written")
