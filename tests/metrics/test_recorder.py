@@ -29,11 +29,9 @@ VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats())
 
 
 def equal(a: float | None, b: float | None) -> bool:
-    if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
-        return math.isnan(b)
-    return a == b and (
-        not isinstance(a, float) or math.copysign(1, a) == math.copysign(1, b or 0.0) or a != 0
-    )
+    if not isinstance(a, float) or not isinstance(b, float):
+        return a == b
+    return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6), max_size=6))
