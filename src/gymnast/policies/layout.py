@@ -50,12 +50,22 @@ class PolicyLayout:
     n_embeddings: int  # rows of the embedding table; 0 without one
 
     @property
+    def feature_size(self) -> int:
+        """Width of what the encoder gives."""
+        return self.input_size
+
+    @property
+    def trunk_input(self) -> int:
+        """Width of the trunks' input."""
+        return self.feature_size
+
+    @property
     def trunks(self) -> tuple[Trunk, ...]:
-        actor = (self.input_size, *self.config.hidden)
+        actor = (self.trunk_input, *self.config.hidden)
         if self.config.shared:
             return (Trunk(("trunk",), actor),)
         own = self.config.critic_hidden
-        critic = (self.input_size, *(self.config.hidden if own is None else own))
+        critic = (self.trunk_input, *(self.config.hidden if own is None else own))
         if actor == critic:
             return (Trunk(("actor", "critic"), actor),)
         return (Trunk(("actor",), actor), Trunk(("critic",), critic))

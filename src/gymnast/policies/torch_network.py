@@ -1,5 +1,8 @@
 """The network in torch: the same parameters and the same mathematics as the NumPy engine.
 
+encoded observation → encoder → features [B, F] → trunk MLP(s) → heads. Actor and critic may have
+one trunk each or share one, and one encoder each or share one.
+
 Parameters are leaves that share the memory of one flat vector, and their `.grad`s share the memory
 of one flat gradient vector: clipping and Adam are a few calls on a vector, however many layers
 there are, and nothing loops over parameters to set gradients to zero.
@@ -17,6 +20,7 @@ from torch.nn import functional
 
 from gymnast.policies.layout import PolicyLayout
 from gymnast.policies.torch_adam import TorchAdam
+from gymnast.policies.torch_encoder import TorchEncoder
 
 _NORM_EPS = 1e-5
 # Up to here one thread is the faster choice: handing such small products to a second thread costs
@@ -55,6 +59,7 @@ class TorchNetwork:
             view.grad = self.gradients[span].view(shape)
             self.views[name] = view
             offset = span.stop
+        self.encoder = TorchEncoder(layout, self.views)
         self._activation = _ACTIVATIONS[layout.config.activation]
         names = [name for trunk in layout.trunks for name in trunk.names]
         self._actor, self._critic = self._layers(names[0]), self._layers(names[-1])
@@ -73,7 +78,8 @@ class TorchNetwork:
     @torch.inference_mode()
     def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Outputs [A, B] and log std of the actor alone, as NumPy arrays."""
-        outputs, log_std = self._action_outputs(self._mlp(self._embed(self.to_engine(x)), self._actor))
+        features = self.encoder.actor(self.to_engine(x))
+        outputs, log_std = self._action_outputs(self._mlp(features, self._actor))
         return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy()
 
     @torch.inference_mode()
@@ -126,15 +132,12 @@ class TorchNetwork:
         return TorchAdam(self.parameters, self.gradients, betas, eps)
 
     def _outputs(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
-        embedded = self._embed(x)
-        actor_top = self._mlp(embedded, self._actor)
-        critic_top = actor_top if self.layout.config.shared else self._mlp(embedded, self._critic)
+        actor_features, critic_features = self.encoder.both(x)
+        actor_top = self._mlp(actor_features, self._actor)
+        critic_top = actor_top if self.layout.config.shared else self._mlp(critic_features, self._critic)
         outputs, log_std = self._action_outputs(actor_top)
         values = functional.linear(critic_top, self.views["value_head.weight"], self.views["value_head.bias"])
         return outputs, log_std, values.squeeze(1)
-
-    def _embed(self, x: torch.Tensor) -> torch.Tensor:
-        return functional.embedding(x, self.views["embedding.weight"]) if self.layout.n_embeddings else x
 
     def _mlp(self, h: torch.Tensor, layers: list[Layer]) -> torch.Tensor:
         for weight, bias, gain, shift in layers:
