@@ -11,7 +11,7 @@ import numpy as np
 
 from gymnast.envs.families import OTHER, family_of
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import find_spec, make_env
+from gymnast.envs.single import find_spec, make_env, names_after
 from gymnast.errors import GymnastError
 
 
@@ -35,6 +35,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
     env = make_env(config, training=False)
     try:
         observation_space, action_space = env.observation_space, env.action_space
+        names = _observation_names(config, env)
         described = _first_sentence(type(env.unwrapped).__doc__ or "")
     finally:
         env.close()
@@ -53,7 +54,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
             config, "action_labels", given.action_labels, "action {}", _count(action_space)
         ),
         observation_names=_labels(
-            config, "observation_names", given.observation_names, "obs[{}]", _components(observation_space)
+            config, "observation_names", names, "obs[{}]", _components(observation_space)
         ),
         reward_range=given.reward_range or (float("-inf"), float("inf")),
         solved_at=solved_at,
@@ -81,6 +82,19 @@ def _time_limit(config: EnvConfig, registered: gym.envs.registration.EnvSpec | N
     limits = [limit] if limit is not None else []
     limits += [int(w.arguments["steps"]) for w in config.wrappers if w.name == "time-limit"]
     return min(limits, default=None)
+
+
+def _observation_names(config: EnvConfig, env: gym.Env[Any, Any]) -> tuple[str, ...] | None:
+    """The names given, which are of the env itself, as its wrappers leave them."""
+    names = config.spec.observation_names
+    if names is None or len(names) != _components(env.unwrapped.observation_space):
+        return names  # not the env's own: they must fit what the agent sees
+    layers: list[gym.Env[Any, Any]] = [env]
+    while isinstance(layers[-1], gym.Wrapper):
+        layers.append(layers[-1].env)
+    for layer in reversed(layers):
+        names = names_after(layer, names)
+    return names
 
 
 def _count(space: gym.Space[Any]) -> int:

@@ -8,17 +8,23 @@ from typing import Any
 
 import gymnasium as gym
 
-from gymnast.envs.import_path import load_class
 from gymnast.envs.settings import WrapperConfig
 from gymnast.errors import GymnastError, did_you_mean
+from gymnast.import_path import load_class
 
 # name → where the class is, so that a listing or one wrapper does not import them all
 WRAPPERS: dict[str, str] = {
+    "action-noise": "gymnast.envs.wrappers.noise:ActionNoise",
     "cartpole-centring": "gymnast.envs.wrappers.cartpole:CartPoleCentring",
     "count-bonus": "gymnast.envs.wrappers.reward:CountBonus",
+    "frame-stack": "gymnast.envs.wrappers.observation:FrameStack",
+    "hide-components": "gymnast.envs.wrappers.observation:HideComponents",
     "long-episode-penalty": "gymnast.envs.wrappers.reward:LongEpisodePenalty",
     "lunarlander-physics": "gymnast.envs.wrappers.lunarlander:LunarLanderPhysics",
     "mountaincar-shaping": "gymnast.envs.wrappers.mountaincar:MountainCarShaping",
+    "observation-noise": "gymnast.envs.wrappers.noise:ObservationNoise",
+    "previous-action": "gymnast.envs.wrappers.previous:PreviousAction",
+    "previous-reward": "gymnast.envs.wrappers.previous:PreviousReward",
     "reward-scale": "gymnast.envs.wrappers.reward:RewardScale",
     "time-limit": "gymnast.envs.wrappers.limits:TimeLimit",
 }

@@ -22,6 +22,10 @@ class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on from what `get_state` gave."""
 
+    def names(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Names of the observation's components behind this wrapper, from those before it; None: unknown."""
+        return names if self.observation_space == self.env.observation_space else None
+
 
 def with_part(info: dict[str, Any], name: str, value: float) -> dict[str, Any]:
     """`info` with one more share of the reward. A new dict: an env may hand out the same one each step."""
