@@ -133,10 +133,11 @@ def test_the_good_action_becomes_likelier_and_values_approach_their_targets(
 def test_the_batch_is_left_as_it_was(engine: str) -> None:
     policy = make_policy(engine)
     batch = make_batch(policy, 32)
-    before = [getattr(batch, name).copy() for name in Batch.__slots__]
+    given = [name for name in Batch.__slots__ if getattr(batch, name) is not None]
+    before = [getattr(batch, name).copy() for name in given]
     run(policy, batch, 8)
     run(policy, batch, 32)
-    for name, value in zip(Batch.__slots__, before, strict=True):
+    for name, value in zip(given, before, strict=True):
         assert (getattr(batch, name) == value).all(), name
 
 

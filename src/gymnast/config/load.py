@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from gymnast.algorithms import ALGORITHMS, DEFAULT_ALGO
 from gymnast.config.fields import Keys, leaf_keys
 from gymnast.config.files import (
     SUFFIXES,
@@ -24,7 +25,7 @@ from gymnast.config.files import (
     read_config_file,
     split_reference,
 )
-from gymnast.config.merge import DEFAULT_ALGO, Layer, Merged
+from gymnast.config.merge import Layer, Merged
 from gymnast.config.overrides import Overrides, apply_overrides, overridden
 from gymnast.config.problems import explain
 from gymnast.config.reading import line_of, shown
@@ -77,12 +78,12 @@ def resolve(
         problems = explain(error, merged.data, lambda path: _place(merged, path, name))
         count = f"{name}: {len(problems)} problems\n  " if len(problems) > 1 else ""
         raise GymnastError(count + "\n  ".join(problems)) from None
-    return ResolvedConfig(config, name, variant, sources_of(merged))
+    return ResolvedConfig(config, name, variant, sources_of(merged, config))
 
 
-def sources_of(merged: Merged) -> dict[str, str]:
-    """Every dotted key of the schema with the label of the layer that last touched it."""
-    origins = {keys: merged.origins.get(keys) for keys in leaf_keys()}
+def sources_of(merged: Merged, config: Config) -> dict[str, str]:
+    """Every dotted key of the config with the label of the layer that last touched it."""
+    origins = {keys: merged.origins.get(keys) for keys in leaf_keys(data=config.model_dump())}
     return {".".join(keys): "default" if layer is None else layer.label for keys, layer in origins.items()}
 
 
@@ -145,14 +146,12 @@ def _without_preset(
 ) -> tuple[str, str | None, list[Layer]]:
     from gymnast.config.from_spaces import defaults_for
 
-    if variant == DEFAULT_ALGO or variant is None:
-        env_id = name
+    algo = DEFAULT_ALGO
+    if variant is None or variant in ALGORITHMS:
+        env_id, algo = name, variant or DEFAULT_ALGO
     elif _IMPORT_PATH.fullmatch(reference):
         env_id = reference
     else:
         raise GymnastError(f"there is no preset {reference!r}{did_you_mean(name, names_in(folders))}")
-    return (
-        f"{env_id}:{DEFAULT_ALGO}",
-        DEFAULT_ALGO,
-        [Layer(defaults_for(env_id, overridden(overrides, "env")), "defaults from the spaces")],
-    )
+    defaults = defaults_for(env_id, overridden(overrides, "env"), algo)
+    return f"{env_id}:{algo}", algo, [Layer(defaults, "defaults from the spaces")]

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from gymnast.algorithms import ALGORITHMS, DEFAULT_ALGO
 from gymnast.algorithms.ppo import PPOConfig
+from gymnast.algorithms.settings import AlgoSettings
 from gymnast.config.schedules import Schedule
-from gymnast.config.values import Section, resolve_batch_size
+from gymnast.config.values import Section
 from gymnast.envs.settings import EnvConfig
 from gymnast.policies.settings import PolicyConfig
-from gymnast.rollout.settings import EvalConfig
+from gymnast.rollout.settings import EvalConfig, memory_problems
 from gymnast.training.settings import BudgetConfig, CheckpointConfig, StopConfig
 
-AlgoConfig = PPOConfig  # becomes a union discriminated by `name` with the second algorithm
+
+def _named(algo: Any) -> Any:
+    """A map without a name is of the default algorithm."""
+    return {"name": DEFAULT_ALGO, **algo} if isinstance(algo, dict) else algo
+
+
+if TYPE_CHECKING:
+    AlgoConfig: TypeAlias = AlgoSettings
+else:  # a type checker cannot read a union that is made from a table
+    AlgoConfig = Annotated[
+        Union[tuple(algorithm.Settings for algorithm in ALGORITHMS.values())],  # noqa: UP007
+        Field(discriminator="name"),
+        BeforeValidator(_named),
+    ]
 
 
 class MisfitError(ValueError):
@@ -45,9 +60,11 @@ class Config(Section):
         problems: dict[str, str] = {}
         n_envs, n_steps = self.env.n_envs, self.algo.n_steps
         try:
-            resolve_batch_size(self.algo.batch_size, n_envs * n_steps)
+            self.algo.minibatch_size(n_envs * n_steps)
         except ValueError as error:
             problems["algo.batch_size"] = f"{error} ({n_envs} envs × {n_steps} steps)"
+        if self.policy.memory != "none" and not problems:
+            problems |= memory_problems(self.algo, n_envs)
         if self.policy.shared and self.policy.critic_hidden is not None:
             problems["policy.critic_hidden"] = (
                 "a shared trunk has no critic widths of its own; drop one of the two"

@@ -45,9 +45,9 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
             if s.reward_scale is not None:
                 row["env/reward_scale"] = s.reward_scale.apply(rollout, hp.gamma)
             batch = s.algo.targets(rollout, hp)
-            row |= target_metrics(batch.advantages, batch.values, batch.returns)
+            row |= target_metrics(batch, s.algo.uses_critic)
             stats = update(s.policy, s.optimizer, s.algo, batch, hp, s.batch_size, s.rng)
-        if not math.isfinite(stats.metrics["train/loss/total"] + stats.metrics["opt/grad_norm"]):
+        if not all(math.isfinite(stats.metrics.get(key, 0.0)) for key in ("train/loss/total", "opt/grad_norm")):
             raise RunFailed(
                 f"the loss is no number any more in update {state.updates + 1}, "
                 f"after step {state.env_steps:,}; checkpoints before it are intact. "

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gymnast.algorithms.ppo import PPO
+from gymnast.algorithms import build_algorithm
+from gymnast.algorithms.algorithm import Algorithm
 from gymnast.config.schema import Config
-from gymnast.config.values import resolve_batch_size
 from gymnast.envs.build import build_envs
 from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.spec import EnvSpec, read_spec
@@ -32,7 +32,7 @@ class Session:
     envs: Envs
     policy: Policy
     optimizer: Optimizer
-    algo: PPO
+    algo: Algorithm
     collector: Collector
     reward_scale: RewardScale | None
     evaluator: Evaluator
@@ -114,7 +114,7 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
     policy = build_policy(
         config.policy, config.engine, envs.observation_space, envs.action_space, config.seed
     )
-    algo = PPO(config.algo)
+    algo = build_algorithm(config.algo)
     n_envs = envs.n_envs
     rollout_size = n_envs * config.algo.n_steps
     return Session(
@@ -124,12 +124,12 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
         policy=policy,
         optimizer=policy.network.build_optimizer(config.algo.adam_betas, config.algo.adam_eps),
         algo=algo,
-        collector=Collector(envs, policy, config.algo.n_steps),
+        collector=Collector(envs, policy, config.algo.n_steps, config.algo.sequence_length),
         reward_scale=RewardScale(n_envs, config.algo.clip_reward) if config.algo.normalize_reward else None,
         evaluator=_build_evaluator(config),
         eval_schedule=EvalSchedule(config, spec.solved_at),
         budget=build_budget(config.budget, n_envs),
-        batch_size=resolve_batch_size(config.algo.batch_size, rollout_size),
+        batch_size=config.algo.minibatch_size(rollout_size),
         rng=np.random.default_rng([config.seed, 0x7A11]),
         state=TrainState(),
     )
