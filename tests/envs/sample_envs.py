@@ -116,7 +116,7 @@ class NoSpaces(gym.Env):
         if which == "obs":
             self.observation_space = gym.spaces.Dict({"a": gym.spaces.Discrete(2)})
         else:
-            self.action_space = gym.spaces.MultiDiscrete([2, 2])
+            self.action_space = gym.spaces.Sequence(gym.spaces.Discrete(2))
 
 
 class PlusOne(gym.Wrapper):

@@ -32,7 +32,8 @@ def make_env(
     for wrapper_config in active_wrappers(config, training=training):
         wrapper = check_wrapper(wrapper_config)
         try:
-            env = wrapper(env, **_with_names(wrapper, wrapper_config.arguments, names))
+            arguments = _with_labels(wrapper, wrapper_config.arguments, config.spec.action_labels)
+            env = wrapper(env, **_with_names(wrapper, arguments, names))
             names = names_after(env, names)
         except GymnastError:
             raise
@@ -48,6 +49,13 @@ def _with_names(wrapper: Any, arguments: dict[str, Any], names: tuple[str, ...] 
     """The names of the observation's components, for a wrapper that takes them and was given none."""
     if "observation_names" in wrapper_arguments(wrapper):
         return {"observation_names": names, **arguments}
+    return arguments
+
+
+def _with_labels(wrapper: Any, arguments: dict[str, Any], labels: tuple[str, ...] | None) -> dict[str, Any]:
+    """The labels of the actions, likewise."""
+    if labels is not None and "action_labels" in wrapper_arguments(wrapper):
+        return {"action_labels": labels, **arguments}
     return arguments
 
 

@@ -83,7 +83,7 @@ class NumpyNetwork:
         if n <= size:
             return self._forward_block(x)
         outputs, values = np.empty((self.layout.n_outputs, n), np.float32), np.empty(n, np.float32)
-        log_std = np.empty_like(outputs) if self._std_from_state else None
+        log_std = np.empty((self.layout.n_means, n), np.float32) if self._std_from_state else None
         for start in range(0, n, size):
             rows = slice(start, start + size)
             outputs[:, rows], std, values[rows] = self._forward_block(x[rows])

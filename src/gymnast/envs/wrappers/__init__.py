@@ -17,6 +17,7 @@ WRAPPERS: dict[str, str] = {
     "action-noise": "gymnast.envs.wrappers.noise:ActionNoise",
     "cartpole-centring": "gymnast.envs.wrappers.cartpole:CartPoleCentring",
     "count-bonus": "gymnast.envs.wrappers.reward:CountBonus",
+    "forbidden-combinations": "gymnast.envs.wrappers.combinations:ForbiddenCombinations",
     "frame-stack": "gymnast.envs.wrappers.observation:FrameStack",
     "hide-components": "gymnast.envs.wrappers.observation:HideComponents",
     "long-episode-penalty": "gymnast.envs.wrappers.reward:LongEpisodePenalty",
@@ -70,6 +71,11 @@ def check_wrapper(config: WrapperConfig) -> type[gym.Wrapper[Any, Any, Any, Any]
 def is_training_only(wrapper: type[Any]) -> bool:
     """Whether evaluation leaves it out; a user's class says so with `training_only = True`."""
     return bool(getattr(wrapper, "training_only", False))
+
+
+def gives_masks(wrapper: type[Any]) -> bool:
+    """Whether a wrapper works by masks alone and does nothing without env.action_masks."""
+    return bool(getattr(wrapper, "gives_masks", False))
 
 
 def parts_of(wrapper: type[Any]) -> tuple[str, ...]:

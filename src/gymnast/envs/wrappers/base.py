@@ -13,6 +13,7 @@ class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
     """Base of our wrappers. Arguments of `__init__` after `env` are what a config may set."""
 
     training_only: ClassVar[bool] = False  # left out of evaluation
+    gives_masks: ClassVar[bool] = False  # works by info["action_mask"] alone
     reward_parts: ClassVar[tuple[str, ...]] = ()  # names this wrapper reports under info["reward_parts"]
 
     def get_state(self) -> dict[str, Any]:
