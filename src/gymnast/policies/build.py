@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import gymnasium as gym
 
-from gymnast.errors import MissingExtra
+from gymnast.errors import GymnastError, MissingExtra
 from gymnast.policies.layout import PolicyLayout, build_layout, init_parameters
 from gymnast.policies.policy import Network, Policy
 from gymnast.policies.settings import PolicyConfig
@@ -16,8 +16,11 @@ EngineName = Literal["numpy", "torch"]
 
 
 def choose_engine(engine: str, layout: PolicyLayout) -> EngineName:
-    """`auto` takes the NumPy engine, which is the faster one for every MLP on a CPU."""
-    return "torch" if engine == "torch" else "numpy"
+    """`auto` takes the NumPy engine, which is the faster one for every MLP on a CPU, and runs nothing else."""
+    reason = f"policy.memory: {layout.config.memory}" if layout.memories else None
+    if engine == "numpy" and reason is not None:
+        raise GymnastError(f"{reason} needs engine: torch; the numpy engine runs MLPs alone (say torch or auto)")
+    return "torch" if engine == "torch" or reason is not None else "numpy"
 
 
 def build_network(layout: PolicyLayout, engine: EngineName) -> Network:
@@ -25,6 +28,10 @@ def build_network(layout: PolicyLayout, engine: EngineName) -> Network:
     if engine == "torch":
         if find_spec("torch") is None:
             raise MissingExtra("engine: torch", "torch")
+        if layout.memories:
+            from gymnast.policies.torch_recurrent import RecurrentNetwork
+
+            return RecurrentNetwork(layout)
         from gymnast.policies.torch_network import TorchNetwork
 
         return TorchNetwork(layout)

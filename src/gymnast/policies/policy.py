@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from gymnast.errors import GymnastError
 from gymnast.policies.distributions import Array, build_distribution
 from gymnast.policies.layout import PolicyLayout
-from gymnast.policies.observations import ObservationEncoder
+from gymnast.policies.masks import MaskReader, masked
+from gymnast.policies.memory import MemoryState, NoState
+from gymnast.policies.observations import build_encoder
+
+if TYPE_CHECKING:
+    from gymnast.policies.torch_recurrent import RecurrentNetwork
 
 _CHUNK = 2048  # rows of a forward pass without gradients: small enough to stay in the cache
 
@@ -32,6 +37,9 @@ class Network(Protocol):
 
     def backward(self, d_outputs: Array, d_log_std: Array | None, d_values: Array) -> None:
         """The gradient of the last forward pass, into the flat gradient vector."""
+
+    def begin_update(self, rng: np.random.Generator) -> None:
+        """Before the first forward pass of an update."""
 
     def to_engine(self, array: np.ndarray) -> Array:
         """A NumPy array as the engine's own."""
@@ -63,45 +71,96 @@ class Policy:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.layout = network.layout
-        self.encoder = ObservationEncoder(network.layout)
+        self.encoder = build_encoder(network.layout)
         self.distribution = build_distribution(network.layout)
+        self.recurrent = cast("RecurrentNetwork", network) if network.layout.memories else None
+        self._infer = network.infer if self.recurrent is None else self.recurrent.infer_recalled
 
-    def act(self, obs: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Sampled actions [N, …] for observations [N, …] and noise [A, N]."""
-        outputs, log_std = self.network.act(self.encoder.encode(obs))
+    def start(self, n: int) -> MemoryState:
+        """What is remembered of n episodes that begin now: hand it on with every `predict`, which moves it
+        one step on, and `reset` it where episodes have ended. Without a memory it holds nothing."""
+        return NoState() if self.recurrent is None else self.recurrent.start(n)
+
+    def act(
+        self, obs: np.ndarray, noise: np.ndarray, masks: np.ndarray | None = None, state: Any = None
+    ) -> np.ndarray:
+        """Sampled actions [N, …] for observations [N, …] and noise [A, N], as masks [N, M] allow.
+
+        With a memory: from `state`, which moves one step on.
+        """
+        x = self.encoder.encode(obs)
+        outputs, log_std = self.network.act(x) if state is None else self.outputs_from(x, state)
+        if masks is not None:
+            outputs = masked(np, outputs, masks)
         return self.distribution.sample(outputs, log_std, noise)
 
-    def greedy(self, obs: np.ndarray) -> np.ndarray:
+    def outputs_from(self, x: Any, state: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """The actor's outputs [A, N] and log std for encoded observations; the state moves one step on."""
+        return self.network.act(x) if self.recurrent is None else self.recurrent.act_from(x, state)
+
+    def greedy(self, obs: np.ndarray, masks: np.ndarray | None = None, state: Any = None) -> np.ndarray:
         """The most likely actions [N, …]."""
-        outputs, _ = self.network.act(self.encoder.encode(obs))
+        x = self.encoder.encode(obs)
+        outputs, _ = self.network.act(x) if state is None else self.outputs_from(x, state)
+        if masks is not None:
+            outputs = masked(np, outputs, masks)
         return self.distribution.mode(outputs)
 
-    def predict(self, obs: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-        """What to hand to the envs for these observations: greedy, or sampled if given a generator."""
+    def predict(
+        self,
+        obs: np.ndarray,
+        *,
+        rng: np.random.Generator | None = None,
+        masks: Any = None,
+        state: MemoryState | None = None,
+    ) -> Any:
+        """What to do on these observations: greedy, or sampled if given a generator.
+
+        Actions come as one batch of the env's action space: an array [N, …], or a dict or tuple of
+        arrays. `masks` has one `info["action_mask"]` for each observation, or is an array [N, M].
+        A policy with a memory needs a `state` from `start`.
+        """
+        rows = None if masks is None else MaskReader(self.layout.action_space).read_batch(masks)
+        return self.distribution.structured(self.env_actions(obs, rng, rows, state))
+
+    def env_actions(
+        self,
+        obs: np.ndarray,
+        rng: np.random.Generator | None = None,
+        masks: np.ndarray | None = None,
+        state: MemoryState | None = None,
+    ) -> np.ndarray:
+        """What to hand to the envs of the contract: greedy, or sampled if given a generator."""
         if rng is None:
-            return self.distribution.to_env(self.greedy(obs))
+            return self.distribution.to_env(self.greedy(obs, masks, state))
         noise = self.distribution.noise(rng, 1, len(obs))[0]
-        return self.distribution.to_env(self.act(obs, noise))
+        return self.distribution.to_env(self.act(obs, noise, masks, state))
 
     def values(self, obs: np.ndarray) -> np.ndarray:
         """State values [B] of observations [B, …]."""
         x = self.encoder.encode(obs)
         return np.concatenate([self.network.infer(x[i : i + _CHUNK])[2] for i in range(0, len(x), _CHUNK)])
 
-    def evaluate(self, x: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Log-probabilities of actions and values of encoded observations.
+    def evaluate(
+        self, x: np.ndarray, actions: np.ndarray, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Log-probabilities of actions and values of encoded observations, or of what the memory gave
+        for them where there is one.
 
-        There may be more rows in `x` than actions: the rest gets values only.
+        There may be more rows in `x` than actions (and masks): the rest gets values only.
         """
         log_probs = np.empty(len(actions), np.float32)
         values = np.empty(len(x), np.float32)
         for start in range(0, len(x), _CHUNK):
             rows = slice(start, start + _CHUNK)
-            outputs, log_std, values[rows] = self.network.infer(x[rows])
+            outputs, log_std, values[rows] = self._infer(x[rows])
             n = min(len(x[rows]), len(actions) - start)
             if n > 0:
                 std = log_std[:, :n] if log_std is not None and log_std.shape[1] > 1 else log_std
-                known = self.distribution.evaluate(np, outputs[:, :n], std, actions[start : start + n])
+                outputs = outputs[:, :n]
+                if masks is not None:
+                    outputs = masked(np, outputs, masks[start : start + n])
+                known = self.distribution.evaluate(np, outputs, std, actions[start : start + n])
                 log_probs[start : start + n] = known.log_prob
         return log_probs, values
 
@@ -111,7 +170,8 @@ class Policy:
 
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         """Take weights and statistics; names and shapes must be those of this policy."""
-        shapes = self.layout.shapes() | {name: value.shape for name, value in self.encoder.buffers().items()}
+        shapes = self.layout.shapes() | {name: shape for name, (shape, _) in self.layout.buffers().items()}
+        shapes |= {name: value.shape for name, value in self.encoder.buffers().items()}
         other = "it was made with another policy section"
         for name in arrays:
             if name not in shapes:
