@@ -133,7 +133,9 @@ class ActionForm:
     def _split(leaf: Leaf, actions: np.ndarray) -> list[Any]:
         values = leaf.values(actions)
         # Plain ints: an env's `action_space.contains` is faster on them.
-        return values.tolist() if isinstance(leaf.space, gym.spaces.Discrete) else list(values)
+        if isinstance(leaf.space, gym.spaces.Discrete):
+            return values.tolist()
+        return list(values) if values.ndim > 1 else [np.asarray(value) for value in values]
 
     def _grow(self, space: gym.Space[Any], keys: tuple[Any, ...]) -> Callable[[Sequence[Any]], Any]:
         """Note the leaves below `space`; what puts their values together again."""
