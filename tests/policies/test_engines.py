@@ -21,6 +21,7 @@ from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.errors import MissingExtra
 from gymnast.policies import build
 from gymnast.policies.build import build_policy
+from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
 from gymnast.policies.torch_network import TorchNetwork
@@ -203,7 +204,7 @@ def test_updates_are_equal(
     batch = random_batch(policies[0], 22, seed)
     optimizers, stats = [], []
     for policy in policies:
-        optimizers.append(policy.network.build_optimizer((0.9, 0.999), 1e-5))
+        optimizers.append(build_optimizer(policy.network))
         stats.append(update(policy, optimizers[-1], algo, batch, hp, 8, np.random.default_rng(seed)))
     ours, theirs = (policy.arrays() for policy in policies)
     assert list(ours) == list(theirs)
@@ -229,11 +230,11 @@ def test_a_run_changes_engine_without_a_jump(to: str, case: Any, seed: int) -> N
     algo = PPO(PPOConfig(n_epochs=2))
     hp = algo.hyperparameters(0, 1)
     batch = random_batch(stays, 16, seed)
-    adam = stays.network.build_optimizer((0.9, 0.999), 1e-5)
+    adam = build_optimizer(stays.network)
     update(stays, adam, algo, batch, hp, 16, np.random.default_rng(0))
 
     other.load_arrays(stays.arrays())
-    carried = other.network.build_optimizer((0.9, 0.999), 1e-5)
+    carried = build_optimizer(other.network)
     carried.load_state(adam.state())
     observations = np.asarray([obs_space.sample() for _ in range(20)])
     assert_allclose(stays.values(observations), other.values(observations), rtol=1e-4, atol=1e-5)
@@ -285,6 +286,7 @@ import sys, numpy as np, gymnasium as gym
 from gymnast.algorithms.objective import Batch
 from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.policies.build import build_policy
+from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.settings import PolicyConfig
 from gymnast.training.update import update
 space = gym.spaces.Box(-1, 1, (3,))
@@ -292,7 +294,7 @@ policy = build_policy(PolicyConfig(layer_norm=True, state_dependent_std=True), "
 z = np.zeros(8, np.float32)
 batch = Batch(np.ones((8, 3), np.float32), np.ones((8, 3), np.float32), z, z, z, z)
 algo = PPO(PPOConfig(value_clip_range=0.2))
-optimizer = policy.network.build_optimizer((0.9, 0.999), 1e-5)
+optimizer = build_optimizer(policy.network)
 update(policy, optimizer, algo, batch, algo.hyperparameters(0, 1), 8, np.random.default_rng(0))
 policy.predict(np.zeros((2, 3), np.float32), rng=np.random.default_rng(0))
 print(sorted({"torch._dynamo", "torch._inductor", "sympy"} & set(sys.modules)), "torch" in sys.modules)

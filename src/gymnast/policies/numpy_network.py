@@ -16,7 +16,6 @@ import numpy as np
 
 from gymnast.policies.activations import ACTIVATIONS
 from gymnast.policies.layout import PolicyLayout, Trunk
-from gymnast.policies.numpy_adam import NumpyAdam
 
 _NORM_EPS = 1e-5
 _BATCH_SIZES = 4  # a run uses a few batch sizes; buffers of odd ones must not pile up
@@ -102,6 +101,9 @@ class NumpyNetwork:
 
     infer = forward
 
+    def begin_update(self, rng: np.random.Generator) -> None:
+        """Nothing here is random."""
+
     def to_engine(self, array: np.ndarray) -> np.ndarray:
         return array
 
@@ -111,9 +113,6 @@ class NumpyNetwork:
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         for name, view in self.views.items():
             view[...] = arrays[name]
-
-    def build_optimizer(self, betas: tuple[float, float], eps: float) -> NumpyAdam:
-        return NumpyAdam(self.parameters, self.gradients, betas, eps)
 
     def _embed(self, x: np.ndarray) -> np.ndarray:
         return self.embedding[x] if self.layout.n_embeddings else x

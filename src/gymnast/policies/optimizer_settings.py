@@ -23,7 +23,9 @@ class AdamConfig(_OptimizerSettings):
     """Adam (Kingma and Ba, 2015)."""
 
     name: Literal["adam"] = "adam"
-    eps: float | None = Field(None, gt=0, description="Added to the root; 1e-5 (or `algo.adam_eps`) if unset.")
+    eps: float | None = Field(
+        None, gt=0, description="Added to the root; 1e-5 (or `algo.adam_eps`) if unset."
+    )
     betas: tuple[Fraction, Fraction] | None = Field(
         None, description="Decay rates of both moments; 0.9 and 0.999 (or `algo.adam_betas`) if unset."
     )
@@ -33,7 +35,9 @@ class AdamWConfig(_OptimizerSettings):
     """Adam with weight decay that is not part of the gradient (Loshchilov and Hutter, 2019)."""
 
     name: Literal["adamw"] = "adamw"
-    eps: float | None = Field(None, gt=0, description="Added to the root; 1e-5 (or `algo.adam_eps`) if unset.")
+    eps: float | None = Field(
+        None, gt=0, description="Added to the root; 1e-5 (or `algo.adam_eps`) if unset."
+    )
     betas: tuple[Fraction, Fraction] | None = Field(
         None, description="Decay rates of both moments; 0.9 and 0.999 (or `algo.adam_betas`) if unset."
     )

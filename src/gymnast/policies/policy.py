@@ -25,6 +25,8 @@ class Network(Protocol):
 
     xp: ModuleType  # numpy or torch
     layout: PolicyLayout
+    parameters: Array  # [P] all of them in one flat vector, which an optimiser moves in place
+    gradients: Array  # [P]
 
     def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Outputs [A, N] and log std of the actor alone, as NumPy arrays."""
@@ -50,12 +52,9 @@ class Network(Protocol):
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         """Take parameters by name."""
 
-    def build_optimizer(self, betas: tuple[float, float], eps: float) -> Optimizer:
-        """Adam over the flat vector."""
-
 
 class Optimizer(Protocol):
-    def step(self, lr: float, max_grad_norm: float) -> Any:
+    def step(self, lr: float, max_grad_norm: float, critic_lr: float | None = None) -> Any:
         """Clip, move the parameters; the gradient norm before clipping."""
 
     def state(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.spec import EnvSpec, read_spec
 from gymnast.errors import GymnastError
 from gymnast.policies.build import build_policy
+from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Optimizer, Policy
 from gymnast.rollout.collector import Collector
 from gymnast.rollout.reward_scale import RewardScale
@@ -122,7 +123,7 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
         spec=spec,
         envs=envs,
         policy=policy,
-        optimizer=policy.network.build_optimizer(config.algo.adam_betas, config.algo.adam_eps),
+        optimizer=build_optimizer(policy.network, config.algo.optimizer_settings()),
         algo=algo,
         collector=Collector(envs, policy, config.algo.n_steps, config.algo.sequence_length),
         reward_scale=RewardScale(n_envs, config.algo.clip_reward) if config.algo.normalize_reward else None,

@@ -38,6 +38,7 @@ def update(
         return UpdateStats({}, 0, False)  # nothing to learn from: no step, and no number that is none
     network, distribution = policy.network, policy.distribution
     xp, n = network.xp, len(batch)
+    network.begin_update(rng)
     batch = to_engine(network, batch)
     if batch.sequences is not None and batch_size == n:
         batch = batch.sequences.whole(network, batch)
@@ -63,7 +64,7 @@ def update(
                 break
             d_outputs, d_log_std = distribution.backward(xp, new, loss.d_log_prob, loss.d_entropy)
             network.backward(d_outputs, d_log_std, loss.d_values)
-            norms = norms + optimizer.step(hp.lr, hp.max_grad_norm)
+            norms = norms + optimizer.step(hp.lr, hp.max_grad_norm, hp.critic_lr)
             steps += 1
         if stopped:
             break
