@@ -114,7 +114,7 @@ class NoSpaces(gym.Env):
         self.observation_space = gym.spaces.Box(-1, 1, (3,), np.float32)
         self.action_space = gym.spaces.Discrete(2)
         if which == "obs":
-            self.observation_space = gym.spaces.Dict({"a": gym.spaces.Discrete(2)})
+            self.observation_space = gym.spaces.Dict({"a": gym.spaces.Text(3)})
         else:
             self.action_space = gym.spaces.Sequence(gym.spaces.Discrete(2))
 

@@ -89,9 +89,9 @@ class ObservationForm:
                 known = sorted(obs) if isinstance(obs, Mapping) else type(obs).__name__
                 raise GymnastError(f"the observations have no '{leaf.name}': got {known}") from None
             if not fits:
-                wanted = ("N", *map(str, leaf.shape))
+                wanted = ", ".join(("N", *map(str, leaf.shape)))
                 raise GymnastError(
-                    f"observations '{leaf.name}' have the shape {value.shape}; ({', '.join(wanted)}) is wanted"
+                    f"observations '{leaf.name}' have the shape {value.shape}; ({wanted}) is wanted"
                 )
         batch = np.empty(len(columns[self.leaves[0].name]), self.dtype)
         for leaf in self.leaves:
@@ -172,3 +172,21 @@ def _leaves(space: gym.Space[Any], name: str, keys: tuple[Any, ...]) -> list[Lea
         assert isinstance(space, gym.spaces.Box)
         shape, dtype = space.shape, np.dtype(np.uint8 if space.dtype == np.uint8 else np.float32)
     return [Leaf(name, keys, space, tuple(shape), dtype, first)]
+
+
+def apart(batch: np.ndarray) -> np.ndarray | dict[str, np.ndarray]:
+    """A copy of a batch for a checkpoint, which holds plain arrays: one, or one for each part."""
+    return (
+        batch.copy()
+        if batch.dtype.names is None
+        else {name: batch[name].copy() for name in batch.dtype.names}
+    )
+
+
+def put_together(saved: Any, batch: np.ndarray) -> None:
+    """Write what `apart` gave into a batch of the same kind."""
+    if batch.dtype.names is None:
+        batch[...] = saved
+    else:
+        for name in batch.dtype.names:
+            batch[name] = saved[name]

@@ -12,6 +12,7 @@ from gymnast.policies.distributions import Array, build_distribution
 from gymnast.policies.layout import PolicyLayout
 from gymnast.policies.masks import MaskReader, masked
 from gymnast.policies.memory import MemoryState, NoState
+from gymnast.policies.observation_form import ObservationForm
 from gymnast.policies.observations import build_encoder
 
 if TYPE_CHECKING:
@@ -71,14 +72,16 @@ class Policy:
         self.network = network
         self.layout = network.layout
         self.encoder = build_encoder(network.layout)
+        self._form = ObservationForm(network.layout.observation_space)
         self.distribution = build_distribution(network.layout)
         self.recurrent = cast("RecurrentNetwork", network) if network.layout.memories else None
         self._infer = network.infer if self.recurrent is None else self.recurrent.infer_recalled
 
-    def start(self, n: int) -> MemoryState:
+    def start(self, n: int, *, critic: bool = False) -> MemoryState:
         """What is remembered of n episodes that begin now: hand it on with every `predict`, which moves it
-        one step on, and `reset` it where episodes have ended. Without a memory it holds nothing."""
-        return NoState() if self.recurrent is None else self.recurrent.start(n)
+        one step on, and `reset` it where episodes have ended. Without a memory it holds nothing.
+        `values` needs the critic's memory beside the actor's."""
+        return NoState() if self.recurrent is None else self.recurrent.start(n, critic=critic)
 
     def act(
         self, obs: np.ndarray, noise: np.ndarray, masks: np.ndarray | None = None, state: Any = None
@@ -107,7 +110,7 @@ class Policy:
 
     def predict(
         self,
-        obs: np.ndarray,
+        obs: Any,
         *,
         rng: np.random.Generator | None = None,
         masks: Any = None,
@@ -115,11 +118,13 @@ class Policy:
     ) -> Any:
         """What to do on these observations: greedy, or sampled if given a generator.
 
+        Observations are a batch [N, …]; of an env whose observations have parts, a dict or tuple of batches.
         Actions come as one batch of the env's action space: an array [N, …], or a dict or tuple of
         arrays. `masks` has one `info["action_mask"]` for each observation, or is an array [N, M].
         A policy with a memory needs a `state` from `start`.
         """
         rows = None if masks is None else MaskReader(self.layout.action_space).read_batch(masks)
+        obs = self._form.batch(obs)
         return self.distribution.structured(self.env_actions(obs, rng, rows, state))
 
     def env_actions(
@@ -135,9 +140,11 @@ class Policy:
         noise = self.distribution.noise(rng, 1, len(obs))[0]
         return self.distribution.to_env(self.act(obs, noise, masks, state))
 
-    def values(self, obs: np.ndarray) -> np.ndarray:
-        """State values [B] of observations [B, …]."""
+    def values(self, obs: np.ndarray, state: Any = None) -> np.ndarray:
+        """State values [B] of observations [B, …]; with a memory: seen from `state`, which stays as it is."""
         x = self.encoder.encode(obs)
+        if self.recurrent is not None:
+            return self.recurrent.values_from(x, state)
         return np.concatenate([self.network.infer(x[i : i + _CHUNK])[2] for i in range(0, len(x), _CHUNK)])
 
     def evaluate(

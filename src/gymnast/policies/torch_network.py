@@ -172,7 +172,9 @@ class TorchNetwork:
             assert weight is not None
             z = functional.linear(h, weight, bias)
             if mean is not None:
-                z = functional.batch_norm(z, mean, var, gain, shift, updating, _BATCH_NORM_MOMENTUM, _NORM_EPS)
+                z = functional.batch_norm(
+                    z, mean, var, gain, shift, updating, _BATCH_NORM_MOMENTUM, _NORM_EPS
+                )
             elif gain is not None:
                 z = functional.layer_norm(z, gain.shape, gain, shift, _NORM_EPS)
             h = self._activation(z)

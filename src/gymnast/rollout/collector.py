@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.envs.contract import Envs
+from gymnast.policies.observation_form import apart, put_together
 from gymnast.policies.policy import Policy
 from gymnast.rollout.buffer import Rollout, allocate_rollout
 from gymnast.rollout.sequences import sequences_of
@@ -140,7 +141,7 @@ class Collector:
     def state(self) -> dict[str, Any]:
         """What a resumed run needs to go on with the very same episodes."""
         return {
-            "obs": self.rollout.obs[-1].copy(),
+            "obs": apart(self.rollout.obs[-1]),
             "totals": self._totals.copy(),
             "parts": self._parts.copy(),
             "lengths": self._lengths.copy(),
@@ -163,6 +164,6 @@ class Collector:
             return False
         if self.rollout.masks is not None:
             self.rollout.masks[-1] = state["masks"]
-        self.rollout.obs[-1] = state["obs"]
+        put_together(state["obs"], self.rollout.obs[-1])
         self._totals[:], self._parts[:], self._lengths[:] = state["totals"], state["parts"], state["lengths"]
         return True
