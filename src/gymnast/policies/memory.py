@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-
 Array = Any  # numpy.ndarray or torch.Tensor
 
 

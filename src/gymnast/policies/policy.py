@@ -123,8 +123,8 @@ class Policy:
         arrays. `masks` has one `info["action_mask"]` for each observation, or is an array [N, M].
         A policy with a memory needs a `state` from `start`.
         """
-        rows = None if masks is None else MaskReader(self.layout.action_space).read_batch(masks)
         obs = self._form.batch(obs)
+        rows = None if masks is None else MaskReader(self.layout.action_space).read_batch(masks, len(obs))
         return self.distribution.structured(self.env_actions(obs, rng, rows, state))
 
     def env_actions(

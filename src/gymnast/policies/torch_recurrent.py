@@ -51,6 +51,14 @@ class RecurrentNetwork(TorchNetwork):
         outputs, log_std, values = self._heads(hidden[:, 0], hidden[:, -1])
         return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy(), values.cpu().numpy()
 
+    def values_from(self, x: np.ndarray, state: TorchState | None) -> np.ndarray:
+        """Values [N] of what is seen next; the state stays as it is."""
+        if state is None:
+            raise GymnastError(no_state_error(len(x)))
+        if len(state.values) < len(self.layout.memories) * self.memory.parts:
+            raise GymnastError("values need the critic's memory too: policy.start(n, critic=True)")
+        return self.infer_recalled(self.recall(x, state.copy()).transpose(0, 1))[2]
+
     def starting_states(
         self, states: torch.Tensor, part: np.ndarray, env: np.ndarray, fresh: np.ndarray
     ) -> torch.Tensor:
@@ -59,6 +67,8 @@ class RecurrentNetwork(TorchNetwork):
         return chosen.index_fill_(1, self.to_engine(fresh), 0.0)
 
     def _step(self, x: np.ndarray, state: TorchState) -> list[torch.Tensor]:
+        if len(x) != state.values.shape[1]:
+            raise GymnastError(f"{len(x)} observations, but the state is of {state.values.shape[1]} episodes")
         inputs = self.to_engine(x)
         one = len(state.values) == self.memory.parts  # the actor's alone, or one for both
         features = (self.encoder.actor(inputs),) if one else self.encoder.both(inputs)

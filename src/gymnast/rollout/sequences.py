@@ -112,7 +112,7 @@ def grouped(begin: np.ndarray, length: np.ndarray) -> Iterator[RunsOf]:
 
 
 def lay_out(runs: RunsOf, sequence_length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each sample, step by step and run by run: its cell in [steps, runs], its sequence, its step there."""
+    """Of each sample, step by step, run by run: its cell in [steps, runs], its sequence, its step in it."""
     inside = np.arange(runs.length[0])[:, None] < runs.length  # [steps, R]
     places = np.flatnonzero(inside)
     offset, run = np.divmod(places, len(runs.length))
