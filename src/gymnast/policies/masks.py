@@ -58,11 +58,13 @@ class MaskReader:
             if leaf.logits.start < leaf.logits.stop:
                 _read_leaf(leaf, _part(mask, leaf.keys), into[leaf.logits])
 
-    def read_batch(self, masks: Any) -> np.ndarray:
-        """Masks [N, M] of N observations: such an array, or N masks as an env gives them."""
+    def read_batch(self, masks: Any, n: int) -> np.ndarray:
+        """Masks [N, M] of n observations: such an array, or n masks as an env gives them."""
         if not self.size:
             raise GymnastError(f"actions of {self.form.space} have no choices that could be masked")
-        rows = np.zeros((len(masks), self.size), np.bool_)
+        if len(masks) != n:
+            raise GymnastError(f"{len(masks)} action masks are given for {n} observations")
+        rows = np.zeros((n, self.size), np.bool_)
         for index, mask in enumerate(masks):
             try:
                 self.read(mask, rows[index])
