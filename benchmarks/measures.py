@@ -46,12 +46,25 @@ def sb3_first_update(seed: int, quick: bool) -> Sample:
     return {"seconds": done.json()["ended_at"] - done.started, "process_seconds": done.seconds}
 
 
+def contrib_recurrent(seed: int, quick: bool) -> Sample:
+    done = run(script("recurrent.py", "--seed", seed, "--env-steps", 2_560 if quick else 10_240))
+    found = done.json()
+    return {"sps": found["env_steps"] / found["seconds"], "peak_mib": done.peak_mib}
+
+
 # --- Gymnast ------------------------------------------------------------------------------------
 
 
 def our_zoo(seed: int, quick: bool) -> Sample:
     budget = f"budget.env_steps={'20k' if quick else '100k'}"
     with ours.train("CartPole-v1:ppo-zoo", f"seed={seed}", "eval.every=0", budget) as trained:
+        return {"sps": trained.sps, "peak_mib": trained.process.peak_mib}
+
+
+def our_recurrent(seed: int, quick: bool) -> Sample:
+    network = ("policy.memory=lstm", "policy.memory_size=64", "policy.hidden=[64]", "policy.activation=relu")
+    budget = f"budget.env_steps={'10k' if quick else '50k'}"
+    with ours.train("CartPole-v1:ppo-zoo", f"seed={seed}", "eval.every=0", budget, *network) as trained:
         return {"sps": trained.sps, "peak_mib": trained.process.peak_mib}
 
 

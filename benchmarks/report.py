@@ -50,7 +50,7 @@ def machine() -> str:
     if cpuinfo.exists():
         lines = cpuinfo.read_text().splitlines()
         model = next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), model)
-    names = ("numpy", "gymnasium", "torch", "stable-baselines3")
+    names = ("numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
     packages = ", ".join(f"{name} {version(name)}" for name in names)
     return f"{os.cpu_count()} cores ({model}), Python {platform.python_version()}, {packages}"
 
