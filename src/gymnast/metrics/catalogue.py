@@ -73,6 +73,8 @@ _DECLARED = (
         better="higher",
     ),
     _M("train/value/mean", "Mean value estimate of the rollout.", "", 3),
+    _M("train/popart/mean", "Running mean of the value targets that PopArt takes off.", "", 3),
+    _M("train/popart/std", "Running std of the value targets that PopArt divides by.", "", 3, low=0),
     _M("train/advantage/mean", "Mean advantage, before normalisation.", "", 4),
     _M("train/advantage/std", "Standard deviation of the advantage, before normalisation.", "", 4, low=0),
     _M(

@@ -74,6 +74,14 @@ class PolicyConfig(Section):
     actor_gain: float = Field(
         0.01, gt=0, description="Orthogonal gain of the action head; small starts near uniform."
     )
+    popart: bool = Field(
+        False,
+        description="The value head learns targets normalised by their running mean and std (PopArt); values "
+        "do not change when these move. Coefficients and clip ranges of values are then in stds.",
+    )
+    popart_rate: float = Field(
+        1e-4, gt=0, le=1, description="How far one target moves PopArt's mean and std."
+    )
     normalize_obs: Literal["none", "running", "bounds"] = Field(
         "none",
         description="running: by mean and std seen in training; bounds: by the space's own low and high.",

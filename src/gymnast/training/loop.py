@@ -46,6 +46,9 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
                 row["env/reward_scale"] = s.reward_scale.apply(rollout, hp.gamma)
             batch = s.algo.targets(rollout, hp)
             row |= target_metrics(batch, s.algo.uses_critic)
+            if s.policy.popart is not None and s.algo.uses_critic:
+                batch = s.policy.popart.normalize(batch)
+                row |= {"train/popart/mean": s.policy.popart.mean, "train/popart/std": s.policy.popart.std}
             stats = update(s.policy, s.optimizer, s.algo, batch, hp, s.batch_size, s.rng)
         if not all(math.isfinite(stats.metrics.get(key, 0.0)) for key in ("train/loss/total", "opt/grad_norm")):
             raise RunFailed(
