@@ -215,13 +215,14 @@ def _own_encoder(layout: PolicyLayout, seed: int) -> dict[str, np.ndarray]:
 def _init_memory(
     rng: np.random.Generator, name: str, shape: tuple[int, ...], config: PolicyConfig
 ) -> np.ndarray:
-    """Each gate's block orthogonal; an LSTM's forget gate starts open (Jozefowicz et al., 2015)."""
+    """Each gate's block orthogonal; the gate that keeps what is remembered (an LSTM's forget gate, a GRU's
+    update gate, the second in both) starts open (Jozefowicz et al., 2015)."""
     size = config.memory_size
     if len(shape) == 2:
         blocks = [_orthogonal(rng, (size, shape[1]), 1.0) for _ in range(shape[0] // size)]
         return np.concatenate(blocks)
     bias = np.zeros(shape, np.float32)
-    if config.memory == "lstm" and name.endswith("bias_ih"):
+    if name.endswith("bias_ih"):
         bias[size : 2 * size] = 1.0
     return bias
 

@@ -54,6 +54,6 @@ class InRuns:
 def no_state_error(n: int) -> str:
     """What to tell whoever calls a policy with a memory as if it had none."""
     return (
-        "this policy has a memory: make state = policy.start(n) for n episodes, hand it on with every call "
+        "this policy has a memory or stacks frames: make state = policy.start(n) for n episodes, hand it on with every call "
         f"(predict(obs, state=state), {n} observations here), and state.reset(done) where episodes ended"
     )

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from math import prod
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from gymnast.policies.activations import ACTIVATIONS
+from gymnast.policies.frames import StackedRows
 from gymnast.policies.layout import PolicyLayout, Trunk
 
 _NORM_EPS = 1e-5
@@ -104,8 +106,9 @@ class NumpyNetwork:
     def begin_update(self, rng: np.random.Generator) -> None:
         """Nothing here is random."""
 
-    def to_engine(self, array: np.ndarray) -> np.ndarray:
-        return array
+    def to_engine(self, array: Any) -> np.ndarray:
+        stacked: np.ndarray = array.stacked() if isinstance(array, StackedRows) else array
+        return stacked
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {name: view.copy() for name, view in self.views.items()}

@@ -19,6 +19,7 @@ from torch.nn import functional
 from gymnast.errors import GymnastError
 from gymnast.import_path import load_class
 from gymnast.policies.encoder_layout import EncoderLayout
+from gymnast.policies.frames import StackedRows
 from gymnast.policies.inputs import Input
 from gymnast.policies.settings import PolicyConfig
 from gymnast.policies.torch_images import build_image_encoder, orthogonal_gain
@@ -40,12 +41,14 @@ class TorchEncoder:
 
     def actor(self, x: Any) -> torch.Tensor:
         """The actor's features [B, F]."""
+        x = x.stacked() if isinstance(x, StackedRows) else x
         if self._encoders:
             return self._encoders[0].features(x)
         return x if self._embedding is None else functional.embedding(x, self._embedding)
 
     def both(self, x: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Features of actor and critic, [B, F] each; the same tensor where the encoder is shared."""
+        x = x.stacked() if isinstance(x, StackedRows) else x
         features = self.actor(x)
         return features, features if len(self._encoders) < 2 else self._encoders[1].features(x)
 

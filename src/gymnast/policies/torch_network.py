@@ -19,6 +19,7 @@ import torch
 from torch.autograd import Variable
 from torch.nn import functional
 
+from gymnast.policies.frames import StackedRows
 from gymnast.policies.layout import PolicyLayout
 from gymnast.policies.torch_encoder import TorchEncoder
 from gymnast.policies.torch_parts import TensorParts
@@ -134,9 +135,11 @@ class TorchNetwork:
         if self._fixed_std is not None and d_log_std is not None:
             torch.sum(d_log_std, 1, out=self._fixed_std.grad)
 
-    def to_engine(self, array: np.ndarray) -> Any:
+    def to_engine(self, array: Any) -> Any:
         """A tensor on the network's device; on the CPU it shares the array's memory. A structured array
-        becomes a tensor for each field."""
+        becomes a tensor for each field; stacked frames stay a look-up of tensors."""
+        if isinstance(array, StackedRows):
+            return StackedRows(self.to_engine(array.frames), self.to_engine(array.index), array.flat)
         if array.dtype.names is not None:
             fields = {name: np.ascontiguousarray(array[name]) for name in array.dtype.names}
             return TensorParts({name: self.to_engine(field) for name, field in fields.items()})

@@ -16,6 +16,7 @@ from gymnast.envs.contract import Envs
 from gymnast.policies.observation_form import apart, put_together
 from gymnast.policies.policy import Policy
 from gymnast.rollout.buffer import Rollout, allocate_rollout
+from gymnast.rollout.frames import RolloutFrames
 from gymnast.rollout.sequences import sequences_of
 
 
@@ -52,6 +53,8 @@ class Collector:
         # The policy's memory, if it has one, in sequences of so many steps (unset: of the whole rollout).
         network = policy.recurrent
         self._memory = network.trace(n_steps, n, sequence_length or n_steps) if network is not None else None
+        # What the policy saw before the rollout, if it stacks frames.
+        self._frames = RolloutFrames(policy, n_steps, n) if policy.frame_stack > 1 else None
         self._totals, self._parts = np.zeros(n), np.zeros(n)
         self._lengths = np.zeros(n, np.int64)
         self.part_sums: dict[str, float] = {}
@@ -68,16 +71,19 @@ class Collector:
         self.part_sums = dict.fromkeys(envs.reward_parts, 0.0)
         rollout.obs[0] = rollout.obs[-1]
         rollout.begun = self._lengths == 0
-        masks, memory = rollout.masks, self._memory
+        masks, memory, frames = rollout.masks, self._memory, self._frames
+        if frames is not None:
+            frames.begin(self._lengths)
         if masks is not None:
             masks[0] = masks[-1]
         for t in range(self.n_steps):
             self.steps_done = t
             allowed = None if masks is None else masks[t]
+            seen = rollout.obs[t] if frames is None else frames.push(rollout.obs[t])
             if memory is None:
-                actions = policy.act(rollout.obs[t], noise[t], allowed)
+                actions = policy.act(seen, noise[t], allowed)
             else:
-                actions = memory.act(policy, t, rollout.obs[t], noise[t], allowed)
+                actions = memory.act(policy, t, seen, noise[t], allowed)
             step = envs.step(distribution.to_env(actions))
             rollout.actions[t] = actions
             rollout.obs[t + 1] = step.obs
@@ -99,6 +105,8 @@ class Collector:
                     cut_off.append((t, cut, step.final_obs[cut]))
                 if memory is not None:
                     memory.ended(done, cut)
+                if frames is not None:
+                    frames.reset(done)
             if progress is not None:
                 progress(t + 1, self.n_steps)
         self._judge(policy, cut_off)
@@ -120,7 +128,10 @@ class Collector:
         obs = rollout.obs.reshape(-1, *rollout.obs.shape[2:])
         if cut_off:
             obs = np.concatenate([obs, *(last for _, _, last in cut_off)])
-        x = policy.encoder.encode(obs)
+        if self._frames is None:
+            x: Any = policy.encoder.encode(obs)
+        else:
+            x = self._frames.samples(policy, obs, rollout, [(step, cut) for step, cut, _ in cut_off])
         masks = None if rollout.masks is None else rollout.masks[:-1].reshape(t * n, -1)
         seen: Any = x
         if self._memory is not None:
@@ -148,6 +159,7 @@ class Collector:
             "envs": self.envs.snapshot(),
             **({} if self.rollout.masks is None else {"masks": self.rollout.masks[-1].copy()}),
             **({} if self._memory is None else {"memory": self._memory.state.array()}),
+            **({} if self._frames is None else {"frames": self._frames.state()}),
         }
 
     def load_state(self, state: dict[str, Any]) -> bool:
@@ -157,6 +169,8 @@ class Collector:
             fresh = self.envs.reset()  # masks are new to this run: what is allowed now, only a reset tells
         if self._memory is not None:
             self._memory.load_array(None if fresh is not None else state.get("memory"))
+        if self._frames is not None:
+            self._frames.load_state(None if fresh is not None else state.get("frames"))
         if fresh is not None:
             self.rollout.obs[-1] = fresh
             if self.rollout.masks is not None:

@@ -61,7 +61,7 @@ def initial_policy_notice(policy: Policy, obs: np.ndarray, masks: np.ndarray | N
     """A warning if the fresh policy already prefers some choices: it would explore too little."""
     if policy.layout.n_outputs == policy.layout.n_means:
         return None
-    outputs, _ = policy.outputs_from(policy.encoder.encode(obs), policy.start(len(obs)))
+    outputs, _ = policy.outputs_from(policy.encode(obs), policy.start(len(obs)))
     share = policy.distribution.uniformity(outputs if masks is None else masked(np, outputs, masks), masks)
     if share is None or share >= NEAR_UNIFORM:
         return None
