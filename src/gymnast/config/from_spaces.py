@@ -42,8 +42,8 @@ def defaults_for(
         "policy": {},
         "budget": {"env_steps": 1_000_000},
     }
-    if isinstance(observations, gym.spaces.Box):
-        config["policy"]["normalize_obs"] = "running"  # so may that of its observations
+    if isinstance(observations, (gym.spaces.Box, gym.spaces.Dict, gym.spaces.Tuple)):
+        config["policy"]["normalize_obs"] = "running"  # so may that of its observations; pixels are left out
     elif isinstance(observations, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)):
         config["policy"]["discrete_obs"] = "one_hot"
     if why_not_supported(actions) is None and ActionForm(actions).n_logits:
