@@ -49,13 +49,18 @@ def explain(error: ValidationError, data: dict[str, Any], where: Where) -> list[
 def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Keys, str]]:
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, MisfitError):
-        return [(tuple(key.split(".")), problem) for key, problem in cause.problems.items()]
+        return [(_as_path(key), problem) for key, problem in cause.problems.items()]
     path = _path_in_data(detail, data)
     if detail["type"] == "union_tag_invalid":
         return [((*path, "name"), _wrong_name(detail))]
     if detail["type"] == "extra_forbidden":
         return [(path, unknown_key(path, data))]
     return [(path, _say(detail))]
+
+
+def _as_path(key: str) -> Keys:
+    """'interventions.0.key' → ('interventions', 0, 'key')."""
+    return tuple(int(part) if part.isdigit() else part for part in key.split("."))
 
 
 def _path_in_data(detail: ErrorDetails, data: Any) -> Keys:

@@ -12,8 +12,10 @@ from gymnast.algorithms.settings import AlgoSettings
 from gymnast.config.schedules import Schedule
 from gymnast.config.values import Section
 from gymnast.envs.settings import EnvConfig
+from gymnast.errors import did_you_mean
 from gymnast.policies.settings import PolicyConfig
 from gymnast.rollout.settings import EvalConfig, memory_problems
+from gymnast.training.interventions import InterventionConfig
 from gymnast.training.settings import BudgetConfig, CheckpointConfig, StopConfig
 
 
@@ -30,6 +32,9 @@ else:  # a type checker cannot read a union that is made from a table
         Field(discriminator="name"),
         BeforeValidator(_named),
     ]
+
+
+_SCHEDULABLE_UNSET = ("critic_lr", "value_clip_range", "target_kl")  # null until someone sets them
 
 
 class MisfitError(ValueError):
@@ -54,6 +59,9 @@ class Config(Section):
     stop: StopConfig = Field(default_factory=StopConfig, description="Scores that end training.")
     eval: EvalConfig = Field(default_factory=EvalConfig, description="Scoring the policy.")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="What is kept.")
+    interventions: tuple[InterventionConfig, ...] = Field(
+        (), description="Rules that change hyperparameters when a metric stalls."
+    )
 
     @model_validator(mode="after")
     def _sections_fit_together(self) -> Config:
@@ -69,6 +77,7 @@ class Config(Section):
             problems["policy.critic_hidden"] = (
                 "a shared trunk has no critic widths of its own; drop one of the two"
             )
+        problems |= self._misfitting_rules()
         budget = self.budget
         if budget.wall_time is not None and budget.env_steps is None and budget.vec_steps is None:
             moving = [
@@ -81,3 +90,19 @@ class Config(Section):
         if problems:
             raise MisfitError(problems)
         return self
+
+    def _misfitting_rules(self) -> dict[str, str]:
+        """Interventions whose key is none that this algorithm can change while it runs."""
+        schedules = {name: value for name, value in self.algo if isinstance(value, Schedule)}
+        unset = [name for name, value in self.algo if value is None and name in _SCHEDULABLE_UNSET]
+        problems: dict[str, str] = {}
+        for index, rule in enumerate(self.interventions):
+            if rule.key is None or rule.key in schedules or (rule.key in unset and rule.set is not None):
+                continue
+            where = f"interventions.{index}.key"
+            if rule.key in unset:
+                problems[where] = f"algo.{rule.key} is null: there is nothing to multiply; use set"
+            else:
+                hint = did_you_mean(rule.key, [*schedules, *unset])
+                problems[where] = f"{self.algo.name} has no number {rule.key!r} to change{hint}"
+        return problems

@@ -91,6 +91,9 @@ _DECLARED = (
     # The optimiser, and every scheduled setting as it stood in this update.
     _M("opt/grad_norm", "Mean norm of the gradient, before it is cut.", "", 4, low=0),
     _M("opt/lr", "Learning rate.", "", 6, low=0),
+    _M("opt/resets", "Times so far that a jump of the learning rate reset the optimiser.", "", 0, low=0),
+    _M("opt/interventions", "Interventions so far, by all rules.", "", 0, low=0),
+    _M("opt/reverts", "Interventions so far that were taken back.", "", 0, low=0),
     _M("opt/critic_lr", "Learning rate of the critic's own weights.", "", 6, low=0),
     _M("opt/clip_range", "How far a ratio may move from 1.", "", 4, low=0),
     _M("opt/value_clip_range", "How far a value may move from the old one.", "", 4, low=0),

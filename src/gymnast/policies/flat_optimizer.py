@@ -60,6 +60,10 @@ class FlatOptimizer:
         for vector in self._memory:
             vector[:] = 0.0
 
+    def metrics(self) -> dict[str, float]:
+        """What the optimiser has to say of itself in a row of metrics."""
+        return {}
+
     def state(self) -> dict[str, Any]:
         """Step count and vectors, as NumPy arrays."""
         stored = {

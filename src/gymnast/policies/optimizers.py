@@ -86,6 +86,9 @@ class ResetOnJump:
         low, high = sorted((before, now))
         return high > 0 and high >= self.factor * low
 
+    def metrics(self) -> dict[str, float]:
+        return {"opt/resets": self.resets}
+
     def state(self) -> dict[str, Any]:
         return self.optimizer.state() | {"lr": self.lr, "resets": self.resets}
 

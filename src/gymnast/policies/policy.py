@@ -61,6 +61,9 @@ class Optimizer(Protocol):
     def step(self, lr: float, max_grad_norm: float, critic_lr: float | None = None) -> Any:
         """Clip, move the parameters; the gradient norm before clipping."""
 
+    def metrics(self) -> dict[str, float]:
+        """What it has to say of itself in a row of metrics."""
+
     def state(self) -> dict[str, Any]:
         """Moments and step count."""
 

@@ -21,6 +21,8 @@ from gymnast.rollout.collector import Collector
 from gymnast.rollout.reward_scale import RewardScale
 from gymnast.training.budget import Budget, build_budget
 from gymnast.training.evaluator import EvalSchedule, Evaluator, InlineEvaluator
+from gymnast.training.hooks import Adjustments, Hook
+from gymnast.training.interventions import PlateauHook
 from gymnast.training.state import TrainState
 
 
@@ -42,6 +44,8 @@ class Session:
     batch_size: int
     rng: np.random.Generator
     state: TrainState
+    hooks: list[Hook]
+    adjustments: Adjustments  # what hooks have made of the hyperparameters
 
     @property
     def stop_at(self) -> float | None:
@@ -71,6 +75,8 @@ class Session:
             "optimizer": self.optimizer.state(),
             "collector": self.collector.state() if with_envs else None,
             "reward_scale": self.reward_scale.state() if self.reward_scale else None,
+            "hooks": [hook.state() for hook in self.hooks],
+            "adjustments": self.adjustments.state(),
         }
 
     def restore(
@@ -87,6 +93,10 @@ class Session:
             self.optimizer.load_state(state["optimizer"])
         if self.reward_scale is not None and state["reward_scale"] is not None:
             self.reward_scale.load_state(state["reward_scale"])
+        if len(state.get("hooks", [])) == len(self.hooks):  # a resume may bring rules, or drop them
+            for hook, stood in zip(self.hooks, state.get("hooks", []), strict=True):
+                hook.load_state(stood)
+            self.adjustments.load_state(state.get("adjustments", []))
         carried = state["collector"]
         if carried is None:
             notices.append("episodes start afresh")
@@ -133,6 +143,8 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
         batch_size=config.algo.minibatch_size(rollout_size),
         rng=np.random.default_rng([config.seed, 0x7A11]),
         state=TrainState(),
+        hooks=[PlateauHook(config.interventions)] if config.interventions else [],
+        adjustments=Adjustments(),
     )
 
 

@@ -73,7 +73,7 @@ def update(
     if algo.measure_after:
         metrics |= _movement(policy, batch)
     metrics["opt/grad_norm"] = float(norms) / max(steps, 1)  # KL may have stopped before the first step
-    return UpdateStats(metrics, epochs, stopped)
+    return UpdateStats(metrics | optimizer.metrics(), epochs, stopped)
 
 
 def _minibatches(network: Any, batch: Batch, size: int, rng: np.random.Generator) -> Iterator[Batch]:
