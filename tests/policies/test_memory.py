@@ -215,7 +215,7 @@ def test_what_was_seen_before_matters_and_what_was_before_a_reset_does_not() -> 
     "call", [lambda p, o: p.predict(o), lambda p, o: p.values(o), lambda p, o: p.network.infer(o)]
 )
 def test_calls_without_a_state_are_told_how(call: Callable[[Policy, np.ndarray], Any]) -> None:
-    with pytest.raises(GymnastError, match=r"has a memory: make state = policy\.start\(n\)"):
+    with pytest.raises(GymnastError, match=r"make state = policy\.start\(n\)"):
         call(make("gru"), np.zeros((2, 3), np.float32))
 
 
@@ -251,8 +251,7 @@ def test_weights_start_orthogonal_gate_by_gate_and_remembering(kind: str, gates:
         for block in np.split(arrays[f"{name}.weight_hh"], gates):
             assert_allclose(block @ block.T, np.eye(SIZE), atol=1e-5)
         bias = np.zeros(gates * SIZE)
-        if kind == "lstm":
-            bias[SIZE : 2 * SIZE] = 1.0  # the forget gate: a new LSTM keeps what it has
+        bias[SIZE : 2 * SIZE] = 1.0  # forget or update gate: a new memory keeps what it has
         assert (arrays[f"{name}.bias_ih"] == bias).all()
     shared = build_policy(PolicyConfig(memory=kind, shared=True), "torch", OBS, ACTIONS, 0)
     assert [n for n in shared.arrays() if "memory" in n] == [
