@@ -141,6 +141,7 @@ class InProcessEnvs:
         terminated.fill(False)
         truncated.fill(False)
         any_done, first_obs, index, masks = False, self._first_obs, 0, frame.masks
+        mask_shape = None if masks is None else masks.shape[1:]
         try:
             # Plain ints: an env's `action_space.contains` is faster on them.
             if self._form is not None:
@@ -161,7 +162,11 @@ class InProcessEnvs:
                 else:
                     next_rows[index] = ob
                     if masks is not None:
-                        self._read_mask(index, masks, info)
+                        mask = info.get("action_mask")
+                        if type(mask) is np.ndarray and mask.shape == mask_shape:
+                            masks[index] = mask  # the common case, without a call
+                        else:
+                            self._read_mask(index, masks, info)
         except EnvFailure:
             raise
         except Exception as error:
