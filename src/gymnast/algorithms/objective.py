@@ -50,7 +50,7 @@ class Batch:
     def map(self, change: Callable[[Any], Any]) -> Batch:
         """Every array that there is, changed in the same way."""
         arrays = (None if array is None else change(array) for array in self._arrays())
-        return Batch(*arrays, sequences=self.sequences)
+        return Batch(*arrays, self.sequences)
 
     def _arrays(self) -> tuple[Array | None, ...]:
         return (

@@ -10,7 +10,7 @@ CUE_LEFT, CUE_RIGHT, CORRIDOR, JUNCTION = range(4)  # observations
 TURN_LEFT, TURN_RIGHT, FORWARD = range(3)  # actions
 
 
-class TMazeEnv(gym.Env[int, int]):
+class TMazeEnv(gym.Env[Any, Any]):
     """Walk down a corridor and turn at its end to the side that a sign named at its beginning.
 
     (After Bakker, 2002, "Reinforcement learning with long short-term memory".) The sign is seen in
