@@ -47,6 +47,17 @@ INPUTS: tuple[tuple[gym.Space[Any], dict[str, Any]], ...] = (
     (gym.spaces.Box(-1.0, 1.0, (2, 2)), {}),
     (gym.spaces.Discrete(5, start=1), {"discrete_obs": "one_hot"}),
     (gym.spaces.Discrete(5, start=1), {"discrete_obs": "embedding", "embedding_size": 3}),
+    (
+        gym.spaces.Dict(
+            {
+                "numbers": gym.spaces.Box(-1.0, 1.0, (2,)),
+                "choices": gym.spaces.Tuple(
+                    [gym.spaces.MultiDiscrete([2, 3]), gym.spaces.Discrete(2, start=1)]
+                ),
+            }
+        ),
+        {"frame_stack": 2},
+    ),
 )
 CASES = tuple(product(TRUNKS, HEADS, INPUTS))
 
@@ -68,15 +79,28 @@ def pair(
     return policies[0], policies[1]
 
 
-def random_batch(policy: Policy, n: int, seed: int) -> Batch:
-    """Samples as if another policy had collected them."""
+def random_observations(policy: Policy, n: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     space = policy.layout.observation_space
-    if isinstance(space, gym.spaces.Discrete):
+    if isinstance(space, gym.spaces.Dict):
+        space.seed(seed)
+        obs = np.zeros(n, policy.form.dtype)
+        rows = policy.form.rows(obs)
+        for index in range(n):
+            rows[index] = space.sample()
+        obs["choices/1"] += 1  # rows count from 0, this policy's space from 1
+    elif isinstance(space, gym.spaces.Discrete):
         obs = rng.integers(space.start, space.start + space.n, n)
     else:
         obs = rng.normal(size=(n, *space.shape)).astype(np.float32)
-    x = policy.encoder.encode(obs)
+    return obs
+
+
+def random_batch(policy: Policy, n: int, seed: int) -> Batch:
+    """Samples as if another policy had collected them."""
+    rng = np.random.default_rng(seed)
+    obs = random_observations(policy, n, seed)
+    x = policy.encode(obs)
     actions = policy.act(obs, policy.distribution.noise(rng, 1, n)[0])
     log_probs, values = policy.evaluate(x, actions)
 
@@ -236,7 +260,7 @@ def test_a_run_changes_engine_without_a_jump(to: str, case: Any, seed: int) -> N
     other.load_arrays(stays.arrays())
     carried = build_optimizer(other.network)
     carried.load_state(adam.state())
-    observations = np.asarray([obs_space.sample() for _ in range(20)])
+    observations = random_observations(stays, 20, seed)
     assert_allclose(stays.values(observations), other.values(observations), rtol=1e-4, atol=1e-5)
     noise = stays.distribution.noise(np.random.default_rng(seed), 1, 20)[0]
     assert_allclose(stays.act(observations, noise), other.act(observations, noise), rtol=1e-4, atol=1e-5)

@@ -160,18 +160,19 @@ def _leaves(space: gym.Space[Any], name: str, keys: tuple[Any, ...]) -> list[Lea
         under = f"{name}/" if name else ""
         return [leaf for key, part in parts for leaf in _leaves(part, f"{under}{key}", (*keys, key))]
     first: Any = None
+    shape: tuple[int, ...] = ()
+    dtype: type = np.int64
     if isinstance(space, gym.spaces.Discrete):
-        shape, dtype = (), np.dtype(np.int64)
         first = int(space.start) or None
     elif isinstance(space, gym.spaces.MultiDiscrete):
-        shape, dtype = space.shape, np.dtype(np.int64)
+        shape = space.shape
         first = space.start if np.any(space.start) else None
     elif isinstance(space, gym.spaces.MultiBinary):
-        shape, dtype = space.shape, np.dtype(np.int8)
+        shape, dtype = space.shape, np.int8
     else:
         assert isinstance(space, gym.spaces.Box)
-        shape, dtype = space.shape, np.dtype(np.uint8 if space.dtype == np.uint8 else np.float32)
-    return [Leaf(name, keys, space, tuple(shape), dtype, first)]
+        shape, dtype = space.shape, np.uint8 if space.dtype == np.uint8 else np.float32
+    return [Leaf(name, keys, space, tuple(shape), np.dtype(dtype), first)]
 
 
 def apart(batch: np.ndarray) -> np.ndarray | dict[str, np.ndarray]:

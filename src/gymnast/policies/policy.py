@@ -184,7 +184,7 @@ class Policy:
         return values if self.popart is None else self.popart.real(values)
 
     def evaluate(
-        self, x: np.ndarray, actions: np.ndarray, masks: np.ndarray | None = None
+        self, x: Any, actions: np.ndarray, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Log-probabilities of actions and values of encoded observations, or of what the memory gave
         for them where there is one.

@@ -82,12 +82,11 @@ class Encoder:
         prepared = self.prepare(x)
         if self.own:
             whole = prepared[""] if set(prepared) == {""} else prepared
-            result: torch.Tensor = self.modules[""](whole)
-            return result
+            own: torch.Tensor = self.modules[""](whole)
+            return own
         parts = []
         for name, values in prepared.items():
-            module = self.modules.get(name)
-            parts.append(values if module is None else module(values).flatten(1))
+            parts.append(self.modules[name](values).flatten(1) if name in self.modules else values)
         return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
     def prepare(self, x: Any) -> dict[str, torch.Tensor]:
@@ -128,7 +127,7 @@ class Encoder:
         x = self.zeros(_ROWS)
         try:
             with torch.no_grad():
-                result = self.features(x)
+                result: Any = self.features(x)
         except Exception as error:
             if not self.own:
                 raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -13,7 +15,7 @@ NATURE_LEAST = 36  # px: below, nothing is left after its third layer
 _FEATURES = {"nature": 512, "impala": 256, "small": 256}
 _ROOT_2 = 2**0.5
 
-_ACTIVATIONS = {
+_ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "tanh": nn.Tanh,
     "relu": nn.ReLU,
     "leaky_relu": nn.LeakyReLU,
@@ -51,8 +53,7 @@ def build_image_encoder(config: PolicyConfig, form: ImageForm, frames: int) -> n
 
 
 def _activation(config: PolicyConfig) -> nn.Module:
-    module: nn.Module = _ACTIVATIONS[config.image.activation]()
-    return module
+    return _ACTIVATIONS[config.image.activation]()
 
 
 def _convolution(

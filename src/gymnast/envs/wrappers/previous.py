@@ -103,7 +103,8 @@ class PreviousAction(_Remembered):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.env.step(action)
-        self._last.append(gym.spaces.utils.flatten(self.env.action_space, action).astype(np.float32))
+        flat = gym.spaces.utils.flatten(self.env.action_space, action)
+        self._last.append(np.asarray(flat, np.float32))
         return self._joined(obs), reward, terminated, truncated, info
 
 
