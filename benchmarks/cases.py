@@ -76,8 +76,9 @@ CASES = (
     ),
     Case(
         "cartpole-lstm",
-        "CartPole-v1 by a recurrent policy (8 envs × 32 steps, batch 256, 20 epochs; actor and critic an LSTM "
-        "of 64 and a layer of 64 each): env steps a second of rollout and learning together, without start-up.",
+        "CartPole-v1 by a recurrent policy (8 envs × 32 steps, batch 256, 20 epochs; actor and critic with "
+        "an LSTM of 64 and a layer of 64 each): env steps a second of rollout and learning together, without "
+        "start-up.",
         {SB3_CONTRIB: contrib_recurrent, GYMNAST: our_recurrent},
         (Comparison("env steps/s", (GYMNAST, "sps"), (SB3_CONTRIB, "sps"), at_least=4),),
     ),

@@ -49,8 +49,8 @@ class Batch:
 
     def map(self, change: Callable[[Any], Any]) -> Batch:
         """Every array that there is, changed in the same way."""
-        arrays = (None if array is None else change(array) for array in self._arrays())
-        return Batch(*arrays, self.sequences)
+        arrays: list[Any] = [None if array is None else change(array) for array in self._arrays()]
+        return Batch(*arrays, sequences=self.sequences) if self.sequences is not None else Batch(*arrays)
 
     def _arrays(self) -> tuple[Array | None, ...]:
         return (

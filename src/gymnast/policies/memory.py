@@ -54,6 +54,7 @@ class InRuns:
 def no_state_error(n: int) -> str:
     """What to tell whoever calls a policy with a memory as if it had none."""
     return (
-        "this policy has a memory or stacks frames: make state = policy.start(n) for n episodes, hand it on with every call "
-        f"(predict(obs, state=state), {n} observations here), and state.reset(done) where episodes ended"
+        "this policy has a memory or stacks frames: make state = policy.start(n) for n episodes, hand it on "
+        f"with every call (predict(obs, state=state), {n} observations here), and state.reset(done) where "
+        "episodes ended"
     )
