@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -14,30 +13,13 @@ from numpy.testing import assert_allclose
 
 from gymnast.algorithms.a2c import A2C, A2CConfig
 from gymnast.algorithms.objective import Batch
-from gymnast.policies.build import build_policy
 from gymnast.policies.optimizer_settings import RMSPropConfig
 from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Policy
-from gymnast.policies.settings import PolicyConfig
-from gymnast.rollout.buffer import Rollout, allocate_rollout
 from gymnast.training.update import update
 
 torch.set_num_threads(1)
 ENGINES = pytest.mark.parametrize("engine", ["numpy", "torch"])
-
-
-def make_policy(engine: str, seed: int = 0) -> Policy:
-    space = gym.spaces.Box(-1.0, 1.0, (4,))
-    return build_policy(PolicyConfig(hidden=(8,), actor_gain=1.0), engine, space, gym.spaces.Discrete(3), seed)
-
-
-def make_batch(policy: Policy, n: int, seed: int, weighted: bool = False) -> Batch:
-    rng = np.random.default_rng(seed)
-    x, actions = rng.normal(size=(n, 4)).astype(np.float32), rng.integers(0, 3, n)
-    log_probs, values = policy.evaluate(x, actions)
-    advantages, targets = rng.normal(size=(2, n)).astype(np.float32)
-    weights = (rng.random(n) < 0.6).astype(np.float32) if weighted else None
-    return Batch(x, actions, log_probs, values, advantages, values + targets, weights)
 
 
 def reference(policy: Policy, batch: Batch, config: Any, hp: Any) -> dict[str, torch.Tensor]:
@@ -73,7 +55,7 @@ def reference(policy: Policy, batch: Batch, config: Any, hp: Any) -> dict[str, t
     weighted=st.booleans(),
 )
 def test_the_gradient_is_that_of_the_papers_loss(
-    engine: str, seed: int, kind: Any, entropy_coef: float, weighted: bool
+    make_policy: Any, make_batch: Any, engine: str, seed: int, kind: Any, entropy_coef: float, weighted: bool
 ) -> None:
     policy = make_policy(engine, seed)
     batch = make_batch(policy, 24, seed, weighted)
@@ -95,25 +77,16 @@ def test_the_gradient_is_that_of_the_papers_loss(
             found[at : at + size].reshape(shape), expected[name].numpy(), rtol=2e-3, atol=2e-5, err_msg=name
         )
         at += size
-    assert float(loss.stats["train/loss/total"]) == pytest.approx(float(expected["total"]), rel=1e-4, abs=1e-5)
-
-
-def make_rollout(t: int, n: int, seed: int) -> Rollout:
-    rng = np.random.default_rng(seed)
-    rollout = allocate_rollout(t, n, (4,), np.dtype(np.float32), (), np.int64)
-    rollout.rewards[...] = rng.normal(size=(t, n))
-    rollout.values[...] = rng.normal(size=(t + 1, n))
-    rollout.terminated[...] = rng.random((t, n)) < 0.15
-    rollout.truncated[...] = (rng.random((t, n)) < 0.15) & ~rollout.terminated
-    rollout.bootstrap[...] = np.where(rollout.truncated, rng.normal(size=(t, n)), 0)
-    rollout.begun = rng.random(n) < 0.5
-    rollout.x = np.zeros((t * n, 4), np.float32)
-    return rollout
+    assert float(loss.stats["train/loss/total"]) == pytest.approx(
+        float(expected["total"]), rel=1e-4, abs=1e-5
+    )
 
 
 @settings(max_examples=20)
 @given(t=st.integers(1, 12), seed=st.integers(0, 1000))
-def test_by_default_targets_are_returns_over_the_rest_of_the_rollout(t: int, seed: int) -> None:
+def test_by_default_targets_are_returns_over_the_rest_of_the_rollout(
+    make_rollout: Any, t: int, seed: int
+) -> None:
     rollout = make_rollout(t, 3, seed)
     algo = A2C(A2CConfig(gamma=0.9))
     batch = algo.targets(rollout, algo.hyperparameters(0, 1))
@@ -133,7 +106,9 @@ def test_by_default_targets_are_returns_over_the_rest_of_the_rollout(t: int, see
 
 
 @ENGINES
-def test_an_update_is_one_step_and_says_how_far_it_went(engine: str) -> None:
+def test_an_update_is_one_step_and_says_how_far_it_went(
+    make_policy: Any, make_batch: Any, engine: str
+) -> None:
     policy = make_policy(engine)
     batch = make_batch(policy, 64, 1)
     algo = A2C(A2CConfig(lr=1e-2))

@@ -15,7 +15,6 @@ from gymnast.policies.optimizers import build_optimizer
 from gymnast.rollout.buffer import Rollout
 from gymnast.training.describe import target_metrics
 from gymnast.training.update import update
-from tests.algorithms.test_a2c import make_batch, make_policy, make_rollout
 
 GAMMA = 0.9
 
@@ -56,7 +55,9 @@ def by_hand(rollout: Rollout, config: ReinforceConfig) -> tuple[np.ndarray, np.n
     reward_to_go=st.booleans(),
     baseline=st.sampled_from(["none", "mean", "value"]),
 )
-def test_targets_are_those_of_episodes_one_by_one(t: int, seed: int, reward_to_go: bool, baseline: Any) -> None:
+def test_targets_are_those_of_episodes_one_by_one(
+    make_rollout: Any, t: int, seed: int, reward_to_go: bool, baseline: Any
+) -> None:
     rollout = make_rollout(t, 3, seed)
     config = ReinforceConfig(reward_to_go=reward_to_go, baseline=baseline, gamma=GAMMA)
     algo = Reinforce(config)
@@ -71,7 +72,7 @@ def test_targets_are_those_of_episodes_one_by_one(t: int, seed: int, reward_to_g
 
 
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
-def test_samples_that_do_not_count_change_nothing(engine: str) -> None:
+def test_samples_that_do_not_count_change_nothing(make_policy: Any, make_batch: Any, engine: str) -> None:
     results = []
     for noise in (0.0, 50.0):
         policy = make_policy(engine, 3)
@@ -96,7 +97,9 @@ def test_samples_that_do_not_count_change_nothing(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
-def test_a_rollout_in_which_no_episode_ended_is_skipped(engine: str) -> None:
+def test_a_rollout_in_which_no_episode_ended_is_skipped(
+    make_policy: Any, make_rollout: Any, engine: str
+) -> None:
     policy = make_policy(engine)
     rollout = make_rollout(5, 3, 0)
     rollout.terminated[...] = rollout.truncated[...] = False
@@ -113,13 +116,21 @@ def test_a_rollout_in_which_no_episode_ended_is_skipped(engine: str) -> None:
     assert target_metrics(batch, critic=False) == {"train/used_samples": 0.0}
 
 
-def test_without_a_learned_baseline_the_critic_stands_still_and_is_not_spoken_of() -> None:
+def test_without_a_learned_baseline_the_critic_stands_still_and_is_not_spoken_of(
+    make_policy: Any, make_batch: Any
+) -> None:
     policy = make_policy("numpy")
     batch = make_batch(policy, 32, 0)
     algo = Reinforce(ReinforceConfig(baseline="mean"))
     before = policy.arrays()
     stats = update(
-        policy, build_optimizer(policy.network), algo, batch, algo.hyperparameters(0, 1), 32, np.random.default_rng(0)
+        policy,
+        build_optimizer(policy.network),
+        algo,
+        batch,
+        algo.hyperparameters(0, 1),
+        32,
+        np.random.default_rng(0),
     )
     after = policy.arrays()
     moved = {name for name in after if (after[name] != before[name]).any()}
