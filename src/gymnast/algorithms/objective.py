@@ -49,8 +49,9 @@ class Batch:
 
     def map(self, change: Callable[[Any], Any]) -> Batch:
         """Every array that there is, changed in the same way."""
-        arrays: list[Any] = [None if array is None else change(array) for array in self._arrays()]
-        return Batch(*arrays, sequences=self.sequences) if self.sequences is not None else Batch(*arrays)
+        changed: list[Any] = [None if array is None else change(array) for array in self._arrays()]
+        changed.append(self.sequences)
+        return Batch(*changed)
 
     def _arrays(self) -> tuple[Array | None, ...]:
         return (
