@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import torch
 from torch import nn
 
@@ -16,8 +15,7 @@ class OwnEncoder(nn.Module):
     def __init__(self, space: gym.Space[Any], width: int = 16) -> None:
         super().__init__()
         self.names = list(space.spaces) if isinstance(space, gym.spaces.Dict) else None
-        size = sum(int(np.prod(s.shape)) for s in (space.spaces.values() if self.names else [space]))
-        self.layers = nn.Sequential(nn.Linear(size, width), nn.BatchNorm1d(width), nn.ReLU())
+        self.layers = nn.Sequential(nn.LazyLinear(width), nn.BatchNorm1d(width), nn.ReLU())
 
     def forward(self, x: Any) -> torch.Tensor:
         parts = [x] if self.names is None else [x[name] for name in self.names]

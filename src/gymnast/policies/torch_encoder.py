@@ -63,6 +63,7 @@ class Encoder:
         self.modules: dict[str, nn.Module] = {}  # by the leaf's name; of the user's own: ""
         if self.own:
             self.modules[""] = _build_own(config, self.prepared_space())
+            self.dry_run()  # lazy layers learn their sizes
             return
         for part in inputs:
             if part.image is not None:
