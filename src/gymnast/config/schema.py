@@ -92,17 +92,17 @@ class Config(Section):
         return self
 
     def _misfitting_rules(self) -> dict[str, str]:
-        """Interventions whose key is none that this algorithm can change while it runs."""
+        """Interventions whose setting is none that this algorithm can change while it runs."""
         schedules = {name: value for name, value in self.algo if isinstance(value, Schedule)}
         unset = [name for name, value in self.algo if value is None and name in _SCHEDULABLE_UNSET]
         problems: dict[str, str] = {}
         for index, rule in enumerate(self.interventions):
-            if rule.key is None or rule.key in schedules or (rule.key in unset and rule.set is not None):
+            if rule.setting is None or rule.setting in schedules or (rule.setting in unset and rule.set is not None):
                 continue
-            where = f"interventions.{index}.key"
-            if rule.key in unset:
-                problems[where] = f"algo.{rule.key} is null: there is nothing to multiply; use set"
+            where = f"interventions.{index}.setting"
+            if rule.setting in unset:
+                problems[where] = f"algo.{rule.setting} is null: there is nothing to multiply; use set"
             else:
-                hint = did_you_mean(rule.key, [*schedules, *unset])
-                problems[where] = f"{self.algo.name} has no number {rule.key!r} to change{hint}"
+                hint = did_you_mean(rule.setting, [*schedules, *unset])
+                problems[where] = f"{self.algo.name} has no number {rule.setting!r} to change{hint}"
         return problems

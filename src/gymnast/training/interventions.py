@@ -33,7 +33,7 @@ class InterventionConfig(Section):
         description="What patience, cooldown and revert_after are counted in: env_steps or updates.",
     )
     min_delta: float = Field(0.0, ge=0, description="Less than this is no improvement.")
-    key: str | None = Field(None, description="The hyperparameter of `algo` to change, e.g. `lr`.")
+    setting: str | None = Field(None, description="The hyperparameter of `algo` to change, e.g. `lr`.")
     multiply: float | None = Field(
         None, gt=0, description="Its value is multiplied by this, once more each time the rule acts."
     )
@@ -71,8 +71,8 @@ class InterventionConfig(Section):
         if len(asked) != 1:
             said = " and ".join(asked) if asked else "none"
             raise ValueError(f"give exactly one of multiply, set and stop, got {said}")
-        if (self.key is None) != self.stop:
-            raise ValueError("stop takes no key" if self.stop else "says not which key of algo to change")
+        if (self.setting is None) != self.stop:
+            raise ValueError("stop takes no setting" if self.stop else "say which setting of algo to change")
         if self.direction is None and catalogue.spec(self.metric).better is None:
             raise ValueError(f"say which direction of {self.metric} is better: higher or lower")
         if self.low is not None and self.high is not None and self.low > self.high:
@@ -145,16 +145,16 @@ class PlateauHook:
         return self._adjust(rule, state, why)
 
     def _adjust(self, rule: InterventionConfig, state: RuleState, why: str) -> Adjust:
-        assert rule.key is not None
+        assert rule.setting is not None
         source = f"rule {self.rules.index(rule) + 1}"
         if not state.undo:
-            return Adjust(source, rule.key, why)
+            return Adjust(source, rule.setting, why)
         factor = None
         if rule.multiply is not None:
             factor = 1.0
             for each in state.undo:
                 factor *= each
-        return Adjust(source, rule.key, why, factor, rule.set, rule.low, rule.high)
+        return Adjust(source, rule.setting, why, factor, rule.set, rule.low, rule.high)
 
     def _take_back(
         self, rule: InterventionConfig, state: RuleState, now: int, value: float | None
