@@ -20,6 +20,7 @@ from gymnast.algorithms.objective import Batch
 from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.errors import MissingExtra
 from gymnast.policies import build
+from gymnast.policies.action_form import ActionForm
 from gymnast.policies.build import build_policy
 from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Policy
@@ -42,6 +43,9 @@ HEADS: tuple[tuple[gym.Space[Any], dict[str, Any]], ...] = (
     (BOX, {"gaussian": "squashed"}),
     (BOX, {"gaussian": "clipped", "state_dependent_std": True}),
     (BOX, {"gaussian": "squashed", "state_dependent_std": True}),
+    (gym.spaces.MultiDiscrete([2, 3, 3]), {}),
+    (gym.spaces.Tuple([BOX, gym.spaces.Discrete(3), gym.spaces.MultiBinary(2)]), {"gaussian": "squashed"}),
+    (gym.spaces.Dict({"a": gym.spaces.Discrete(2), "b": BOX}), {"state_dependent_std": True}),
 )
 INPUTS: tuple[tuple[gym.Space[Any], dict[str, Any]], ...] = (
     (gym.spaces.Box(-1.0, 1.0, (2, 2)), {}),
@@ -97,19 +101,30 @@ def random_observations(policy: Policy, n: int, seed: int) -> np.ndarray:
 
 
 def random_batch(policy: Policy, n: int, seed: int) -> Batch:
-    """Samples as if another policy had collected them."""
+    """Samples as if another policy had collected them, half of the time under masks."""
     rng = np.random.default_rng(seed)
     obs = random_observations(policy, n, seed)
     x = policy.encode(obs)
-    actions = policy.act(obs, policy.distribution.noise(rng, 1, n)[0])
-    log_probs, values = policy.evaluate(x, actions)
+    masks = random_masks(policy, n, rng) if seed % 2 else None
+    actions = policy.act(obs, policy.distribution.noise(rng, 1, n)[0], masks)
+    log_probs, values = policy.evaluate(x, actions, masks)
 
     def near(array: np.ndarray) -> np.ndarray:
         return (array + rng.normal(0, 0.2, n)).astype(np.float32)
 
     # Old values lie well outside the clip range used below: its edge is a kink in the loss.
     old_values = (values + rng.choice([-1, 1], n) * rng.uniform(0.2, 0.5, n)).astype(np.float32)
-    return Batch(x, actions, near(log_probs), old_values, near(np.zeros(n)), near(values))
+    return Batch(x, actions, near(log_probs), old_values, near(np.zeros(n)), near(values), masks=masks)
+
+
+def random_masks(policy: Policy, n: int, rng: np.random.Generator) -> np.ndarray | None:
+    """Masks that forbid the first choice of each factor in half of the rows."""
+    form = ActionForm(policy.layout.action_space)
+    if not form.n_logits:
+        return None
+    masks = np.ones((n, form.n_logits), np.bool_)
+    masks[: n // 2, np.cumsum([0, *(size for size in form.sizes if size)])[:-1]] = False
+    return rng.permutation(masks)
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])
@@ -138,7 +153,8 @@ def test_outputs_and_gradients_are_equal(activation: str, layer_norm: bool) -> N
 
         d_outputs = rng.normal(size=forward[0].shape).astype(np.float32)
         d_values = rng.normal(size=9).astype(np.float32)
-        d_log_std = rng.normal(size=d_outputs.shape).astype(np.float32) if a.layout.continuous else None
+        std_shape = (a.layout.n_means, d_outputs.shape[1])
+        d_log_std = rng.normal(size=std_shape).astype(np.float32) if a.layout.continuous else None
         a.network.backward(d_outputs, d_log_std, d_values)
         b.network.backward(
             torch.from_numpy(d_outputs),
@@ -163,8 +179,8 @@ def test_a_large_batch_in_blocks_is_one_batch(n: int) -> None:
             if left is not None and right is not None:
                 assert left.shape == right.shape
                 assert_allclose(left, right, rtol=1e-4, atol=1e-5, err_msg=str(config))
-        shape = (a.layout.n_outputs, n)
-        d_outputs, d_log_std = (rng.normal(0, 1 / n, shape).astype(np.float32) for _ in range(2))
+        shapes = ((a.layout.n_outputs, n), (a.layout.n_means, n))
+        d_outputs, d_log_std = (rng.normal(0, 1 / n, shape).astype(np.float32) for shape in shapes)
         d_values = rng.normal(0, 1 / n, n).astype(np.float32)
         std = d_log_std if a.layout.continuous else None
         a.network.backward(d_outputs, std, d_values)
