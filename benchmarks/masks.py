@@ -39,7 +39,7 @@ class EdgedCartPole(CartPoleEnv):
         obs, _ = super().reset(**options)
         return obs, self._info()
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, _ = super().step(action)
         return obs, float(reward), terminated, truncated, self._info()
 

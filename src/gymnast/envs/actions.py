@@ -49,7 +49,7 @@ def random_actions(
         if masks is None:
             return random.integers(0, int(space.n), size=n_envs)
         return _random_choices(random, masks, int(space.n))[:, 0]
-    actions = np.zeros((n_envs, form.n_columns), form.dtype)
+    actions: np.ndarray = np.zeros((n_envs, form.n_columns), form.dtype)
     if masks is None:
         masks = np.ones((n_envs, form.n_logits), np.bool_)
     for group in form.choices:

@@ -47,12 +47,16 @@ class Envs(Protocol):
     # Of a single env, in the plain form of `envs/spaces.py`: Box float32 (or uint8), Discrete from 0.
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]  # Discrete from 0, Box [A] float32; any other as the env has it
-    # [N, M] bool: what may be done on the observations handed out last (`policies/masks.py`); None unless
-    # env.action_masks is on. Like the arrays of a step, it may be overwritten by the next.
-    masks: np.ndarray | None
     seeds: list[int]  # the seed each env was first reset with
     reward_parts: tuple[str, ...]  # names of the shares that wrappers add
     carries_state: bool  # whether `snapshot` can bring every env back exactly
+
+    @property
+    def masks(self) -> np.ndarray | None:
+        """[N, M] bool: what may be done on the observations handed out last (`policies/masks.py`).
+
+        None unless env.action_masks is on. Like the arrays of a step, it may be overwritten by the next.
+        """
 
     def reset(self) -> np.ndarray:
         """Start every env from its own seed; the first observations [N, …]."""

@@ -121,7 +121,7 @@ class ActionForm:
 
     def flatten(self, action: Any) -> np.ndarray:
         """One element of the space as a flat action [K]."""
-        flat = np.zeros(self.n_columns, self.dtype)
+        flat: np.ndarray = np.zeros(self.n_columns, self.dtype)
         for leaf in self.leaves:
             value = action
             for key in leaf.keys:

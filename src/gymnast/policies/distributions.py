@@ -76,8 +76,8 @@ class Distribution(Protocol):
 class Categorical:
     """A discrete choice by logits."""
 
-    action_dtype = np.int64
-    action_shape = ()
+    action_dtype: type = np.int64
+    action_shape: tuple[int, ...] = ()
 
     def __init__(self, space: gym.spaces.Discrete) -> None:
         self.n_outputs, self.start = int(space.n), int(space.start)
@@ -133,7 +133,7 @@ class Categorical:
 class Gaussian:
     """Independent normals; the env gets the action clipped to its bounds."""
 
-    action_dtype = np.float32
+    action_dtype: type = np.float32
 
     def __init__(self, space: gym.spaces.Box, state_dependent_std: bool) -> None:
         self.low, self.high = space.low.astype(np.float32), space.high.astype(np.float32)

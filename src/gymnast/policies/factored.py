@@ -21,7 +21,7 @@ class Factored:
 
     def __init__(self, space: gym.Space[Any], gaussian: type[Gaussian], state_dependent_std: bool) -> None:
         self.form = form = ActionForm(space)
-        self.action_shape = (form.n_columns,)
+        self.action_shape: tuple[int, ...] = (form.n_columns,)
         self.action_dtype = form.dtype
         self.n_logits, self.n_outputs = form.n_logits, form.n_logits + form.n_means
         self._reals = form.real_columns
@@ -50,7 +50,7 @@ class Factored:
     def _chosen(self, scores: np.ndarray) -> np.ndarray:
         """Flat actions with the best-scored choice of each factor."""
         n = scores.shape[1]
-        actions = np.zeros((n, *self.action_shape), self.action_dtype)
+        actions: np.ndarray = np.zeros((n, *self.action_shape), self.action_dtype)
         for group in self.form.choices:
             best = scores[group.rows].reshape(group.count, group.n, n).argmax(1)
             actions[:, group.columns] = best.T
@@ -99,7 +99,7 @@ class Factored:
     def uniformity(self, outputs: np.ndarray, masks: np.ndarray | None) -> float | None:
         if not self.n_logits:
             return None
-        actions = np.zeros((outputs.shape[1], *self.action_shape), self.action_dtype)
+        actions: np.ndarray = np.zeros((outputs.shape[1], *self.action_shape), self.action_dtype)
         entropy = greatest = 0.0
         for group in self.form.choices:
             entropy += float(_evaluate_choices(np, group, outputs, actions).entropy.mean())

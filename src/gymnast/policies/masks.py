@@ -70,8 +70,8 @@ class MaskReader:
                 self.read(mask, rows[index])
             except ValueError as error:
                 raise GymnastError(f"the action mask of observation {index} {error}") from error
-        if (index := self.row_without_choice(rows)) is not None:
-            raise GymnastError(f"the action mask of observation {index} forbids every action")
+        if (bad := self.row_without_choice(rows)) is not None:
+            raise GymnastError(f"the action mask of observation {bad} forbids every action")
         return rows
 
     def row_without_choice(self, rows: np.ndarray) -> int | None:
