@@ -1,9 +1,11 @@
 """PPO learns from every kind of observation: each part of it holds a part of the answer.
 
-Broken on purpose to see these fail: images turned to zeros or scaled away before the encoder; one
-field of a Dict left out of the joined features; one-hots of a MultiDiscrete without their offsets;
-the stack's frames in the wrong order or not reset between episodes; the true last observation of a
-cut-off episode taken from the new one; statistics of batch norm left out of the checkpoint.
+Broken on purpose to see these (and tests/policies/test_encoders.py) fail: pixels turned to zeros before the
+encoder; channels last taken as they lie; all but one part of a Dict left out of what is joined; one-hots of a
+MultiDiscrete without their offsets; choices that do not count from 0 taken as they are; frames not forgotten
+between episodes, looked up newest first, or looked up across the end of an episode; frames, batch norm's
+statistics or the noise wrappers' generator left out of the checkpoint; dropout not seeded by the run, or at
+work when acting; previous actions kept across a reset.
 """
 
 from __future__ import annotations
@@ -127,10 +129,14 @@ def test_workers_hand_over_observations_of_several_parts() -> None:
     "overrides",
     [
         {"env__kwargs": {"kind": "image_dict"}, "policy__batch_norm": True, "policy__dropout": 0.2},
-        {"env__kwargs": {"kind": "tuple"}, "policy__normalize_obs": "running", "policy__frame_stack": 2},
+        {
+            "env__kwargs": {"kind": "tuple", "length": 5},
+            "policy__normalize_obs": "running",
+            "policy__frame_stack": 2,
+        },
         {"env__kwargs": {"kind": "image"}, "policy__encoder": "own_encoders:OwnEncoder"},
         {
-            "env__kwargs": {"kind": "numbers_dict"},
+            "env__kwargs": {"kind": "numbers_dict", "length": 5},
             "env__wrappers": [
                 {"name": "observation-noise", "std": {"start": 0.5, "end": 0.0, "until": 100}},
                 {"name": "action-noise", "probability": 0.1},
@@ -143,6 +149,7 @@ def test_workers_hand_over_observations_of_several_parts() -> None:
     ids=["dict with batch norm and dropout", "tuple stacked", "own encoder", "wrappers"],
 )
 def test_a_resumed_run_ends_with_the_same_bits(overrides: dict[str, Any], tmp_path: Path) -> None:
+    """Episodes of five steps are under way when a rollout of 32 ends: what they hold must be carried."""
     once = train("Cue", 1024, tmp_path / "once", **overrides)
     half = train("Cue", 512, tmp_path / "twice", **overrides)
     again = api.resume(half, max_env_steps=1024)
