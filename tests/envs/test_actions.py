@@ -281,3 +281,21 @@ def test_too_many_buttons_want_a_list() -> None:
     env.action_space, env.buttons = gym.spaces.MultiBinary(20), tuple(f"b{i}" for i in range(20))
     with pytest.raises(GymnastError, match="1,048,576 combinations; list those"):
         ForbiddenCombinations(env, [["b0", "b1"]])
+
+
+@pytest.mark.parametrize("name", ["discrete", "multi-discrete", "multi-binary", "dict"])
+def test_action_noise_obeys_masks(name: str) -> None:
+    noise = {"name": "action-noise", "probability": 0.5}
+    wanted = config(name, masked=True, wrappers=[noise])
+    noisy = build_envs(wanted, n_envs=2, seed=4, backend="sync")
+    seen = play(noisy, 30)  # the env raises on what it forbids
+    plain = play(build_envs(config(name, masked=True), n_envs=2, seed=4, backend="sync"), 30)
+    assert any((a != b).any() for a, b in zip(seen[3::4], plain[3::4], strict=True))
+    state = noisy.snapshot()
+    assert noisy.restore(state) is None
+    random = np.random.default_rng(0)
+    allowed = np.stack([env["layers"][0]["state"]["allowed"][0] for env in state["envs"]])
+    for _ in range(3):
+        noisy.step(random_actions(noisy.action_space, 2, random, allowed))
+        assert noisy.masks is not None
+        allowed = noisy.masks.copy()

@@ -15,9 +15,12 @@ import numpy as np
 from pydantic import ValidationError
 
 from gymnast.config.schedules import Schedule
+from gymnast.envs.actions import random_actions
 from gymnast.envs.snapshot import random_state, set_random_state
 from gymnast.envs.wrappers.base import EnvWrapper
 from gymnast.errors import GymnastError
+from gymnast.policies.action_form import ActionForm
+from gymnast.policies.masks import MaskReader
 
 _STREAM = 0x2015E  # sets these numbers apart from others drawn from the same seed
 Amount = float | dict[str, Any]
@@ -92,8 +95,8 @@ class ObservationNoise(_Noisy):
 class ActionNoise(_Noisy):
     """Disturb actions: Gaussian noise on numbers, now and then a random choice instead of the agent's.
 
-    Numbers stay within the action's bounds. Of several choices (MultiDiscrete, MultiBinary) each is
-    replaced by itself; of a Discrete with an action mask only an allowed one is drawn.
+    Numbers stay within the action's bounds. Of several choices each is replaced by itself; where there
+    is an action mask only what it allows is drawn.
 
     std: of the noise on Box actions, in their own units; a number, or a schedule over this env's steps.
     probability: of a random choice; a number, or a schedule over this env's steps.
@@ -117,58 +120,49 @@ class ActionNoise(_Noisy):
         if self._std.bounds()[1] == 0 == self._probability.bounds()[1]:
             wanted = " or ".join(w for w, there in (("std", numbers), ("probability", choices)) if there)
             raise GymnastError(f"wrapper '{name}': give a {wanted} above 0, otherwise it does nothing")
-        self._mask: Any = None
+        self._form = ActionForm(env.action_space)
+        self._reader = MaskReader(env.action_space)
+        self._allowed = np.ones((1, self._form.n_logits), np.bool_)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         obs, info = super().reset(seed=seed, options=options)
-        self._mask = info.get("action_mask")
+        self._remember(info)
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         std, probability = self._std.at(self._steps, 0), self._probability.at(self._steps, 0)
-        action = self._disturbed(self.action_space, action, std, probability)
-        obs, reward, terminated, truncated, info = self.env.step(action)
+        obs, reward, terminated, truncated, info = self.env.step(self._disturbed(action, std, probability))
         self._steps += 1
-        self._mask = info.get("action_mask")
+        self._remember(info)
         return obs, reward, terminated, truncated, info
 
-    def _disturbed(self, space: gym.Space[Any], action: Any, std: float, probability: float) -> Any:
-        match space:
-            case gym.spaces.Dict():
-                return {
-                    key: self._disturbed(part, action[key], std, probability)
-                    for key, part in space.spaces.items()
-                }
-            case gym.spaces.Tuple():
-                parts = zip(space.spaces, action, strict=True)
-                return tuple(self._disturbed(part, one, std, probability) for part, one in parts)
-            case gym.spaces.Box():
-                noisy = action + std * self._random.standard_normal(space.shape)
-                return np.clip(noisy, space.low, space.high).astype(space.dtype)
-            case gym.spaces.Discrete():
-                if self._random.random() >= probability:
-                    return action
-                mask = self._mask if space is self.action_space else None
-                allowed = np.arange(space.n) if mask is None else np.flatnonzero(mask)
-                return int(self._random.choice(allowed)) + int(space.start)
-            case gym.spaces.MultiDiscrete():
-                drawn = self._random.integers(space.start, space.start + space.nvec)
-            case gym.spaces.MultiBinary():
-                drawn = self._random.integers(0, 2, space.shape)
-            case _:
-                return action
-        replaced = self._random.random(np.shape(action)) < probability
-        return np.where(replaced, drawn, action).astype(space.dtype)
+    def _remember(self, info: dict[str, Any]) -> None:
+        mask = info.get("action_mask")
+        if mask is None:
+            self._allowed[:] = True
+        else:
+            self._reader.read(mask, self._allowed[0])
+
+    def _disturbed(self, action: Any, std: float, probability: float) -> Any:
+        form = self._form
+        flat = form.flatten(action)
+        if form.n_logits:
+            drawn = random_actions(self.action_space, 1, self._random, self._allowed).reshape(-1)
+            replaced = self._random.random(form.n_columns) < probability
+            replaced[form.real_columns] = False
+            flat[replaced] = drawn[replaced]
+        if form.n_means:
+            flat[form.real_columns] += std * self._random.standard_normal(form.n_means)
+        return form.each(flat[None])[0]  # within the bounds
 
     def get_state(self) -> dict[str, Any]:
-        mask = None if self._mask is None else np.asarray(self._mask).tolist()
-        return {**super().get_state(), "mask": mask}
+        return {**super().get_state(), "allowed": self._allowed.tolist()}
 
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
-        self._mask = state["mask"]
+        self._allowed[:] = state["allowed"]
 
 
 def _leaves(space: gym.Space[Any]) -> list[gym.Space[Any]]:
