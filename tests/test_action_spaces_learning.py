@@ -132,6 +132,22 @@ def test_the_first_ratio_under_masks_is_1(space: str, engine: str, tmp_path: Pat
         assert max(row["train/entropy"] for row in rows) <= np.log(4) + 1e-5
 
 
+def test_a_policy_with_a_memory_obeys_masks(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    changes = {"policy__memory": "gru", "policy__memory_size": 16, "algo__n_epochs": 4}
+    run = train(tmp_path, "multi-discrete", masked=True, **changes)
+    assert score(run, "multi-discrete", masked=True) > 0.93
+
+
+@pytest.mark.parametrize(("gain", "told"), [(0.01, False), (40.0, True)])
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_first_policy_that_is_not_near_uniform_is_told(
+    gain: float, told: bool, masked: bool, tmp_path: Path
+) -> None:
+    run = train(tmp_path, "dict", masked=masked, steps=256, policy__actor_gain=gain)
+    assert ("not near uniform" in run.folder.log_path.read_text()) is told
+
+
 def test_forbidden_combinations_are_learned_around(tmp_path: Path) -> None:
     """Left and right together would pay most; left and jump pay most of what is allowed."""
     wrapper = {"name": "forbidden-combinations", "combinations": [["left", "right"]]}
