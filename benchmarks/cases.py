@@ -11,6 +11,7 @@ from measures import (
     both,
     contrib_recurrent,
     long_run,
+    our_a2c,
     our_cartpole_solve,
     our_first_update,
     our_help,
@@ -19,6 +20,7 @@ from measures import (
     our_recurrent,
     our_zoo,
     raw_envs,
+    sb3_a2c,
     sb3_cartpole_solve,
     sb3_first_update,
     sb3_lunarlander_solve,
@@ -81,6 +83,13 @@ CASES = (
         "start-up.",
         {SB3_CONTRIB: contrib_recurrent, GYMNAST: our_recurrent},
         (Comparison("env steps/s", (GYMNAST, "sps"), (SB3_CONTRIB, "sps"), at_least=4),),
+    ),
+    Case(
+        "cartpole-a2c",
+        "A2C on CartPole-v1 at RL Zoo's settings (8 envs × 5 steps, RMSProp, two layers of 64, tanh): env "
+        "steps a second of rollout and learning together, without start-up.",
+        {SB3: sb3_a2c, GYMNAST: our_a2c},
+        (Comparison("env steps/s", (GYMNAST, "sps"), (SB3, "sps"), at_least=3),),
     ),
     Case(
         "cartpole-solve",
