@@ -55,6 +55,14 @@ class RightAction(gym.Env[Any, Any]):
             [rng.permutation(n) if n else rng.uniform(-0.7, 0.7) for n in self.form.sizes]
             for _ in range(CONTEXTS)
         ]
+        # [context][factor][choice]
+        self.pays = [
+            [
+                dict(zip(order.tolist(), worth(n), strict=True)) if n else {}
+                for n, order in zip(self.form.sizes, row, strict=True)
+            ]
+            for row in self.right
+        ]
         self.at = self.context = 0
         self.allowed = np.ones(self.form.n_logits, np.int8)
 
@@ -117,14 +125,15 @@ class RightAction(gym.Env[Any, Any]):
         if not self.action_space.contains(action):
             raise TypeError(f"{action!r} is no element of {self.action_space}")
         reward, row = 0.0, 0
-        factors = zip(self.form.flatten(action), self.form.sizes, self.right[self.context], strict=True)
-        for value, n, right in factors:
+        right, pays = self.right[self.context], self.pays[self.context]
+        for factor, value in enumerate(self.form.flatten(action).tolist()):
+            n = self.form.sizes[factor]
             if n == 0:
-                reward += max(0.0, 1.0 - abs(float(value) - right))
+                reward += max(0.0, 1.0 - abs(value - right[factor]))
                 continue
             if not self.allowed[row + int(value)]:
                 raise ValueError(f"{action!r} is forbidden by {self.allowed}")
-            reward += worth(n)[list(right).index(int(value))]
+            reward += pays[factor][value]
             row += n
         self.at += 1
         obs, info = self._next()

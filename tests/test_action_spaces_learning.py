@@ -1,15 +1,14 @@
 """Every action space is learned in seconds, with and without masks.
 
-Broken on purpose, and what notices (`test_what_is_broken_is_noticed` does these again):
+Broken on purpose, one at a time, and what notices (`test_what_is_broken_is_noticed` does it again):
 - derivative of the log-probability with the wrong sign: multi-discrete, multi-binary, dict;
-- only the first factor gets a gradient: multi-discrete, dict;
-- Box parts of a Dict get no gradient: dict;
-- the env gets the columns of a flat action in another order: dict;
-- the start of a Discrete or MultiDiscrete space left out: discrete, multi-discrete (the env raises);
-- masks ignored when acting, or when evaluating: masked (the env raises);
-- masks of the observation after next, or of the one before: masked (the env raises);
-- masks left out of the update: ratios of the first minibatch are no longer 1;
-- masks left out of the log-probabilities of the rollout: the same.
+- only the first factor gets a gradient: multi-discrete;
+- Box parts get no gradient: dict;
+- the env gets the parts of an action in another order: dict;
+- the start of a space is left out: discrete, multi-discrete (the env raises);
+- masks are ignored when acting, or in greedy evaluation alone: masked tasks (the env raises);
+- masks of the step before are obeyed: masked tasks (the env raises);
+- masks are left out of the update, or of the rollout's log-probabilities: the first ratio is not 1.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ import pytest
 import action_envs
 from gymnast import api
 from gymnast.algorithms import ALGORITHMS
+from gymnast.envs import in_process
 from gymnast.errors import RunFailed
 from gymnast.policies import action_form, factored, policy
 from gymnast.training import update
@@ -34,7 +34,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "a2c": {"algo.n_steps": 8, "algo.lr": 1e-2},
     "reinforce": {"algo.n_steps": 20, "algo.lr": 1e-2},
 }
-STEPS = {"ppo": 8_000, "a2c": 12_000, "reinforce": 30_000}
+STEPS = {"ppo": 5_000, "a2c": 8_000, "reinforce": 16_000}
 
 
 def train(
@@ -222,6 +222,23 @@ def _masks_ignored_when_acting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy, "masked", lambda xp, outputs, masks: outputs)
 
 
+def _masks_ignored_when_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    greedy = policy.Policy.greedy
+    monkeypatch.setattr(
+        policy.Policy, "greedy", lambda self, obs, masks, *rest: greedy(self, obs, None, *rest)
+    )
+
+
+def _start_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_process, "first_value", lambda space: 0)
+    values = action_form.Leaf.values
+
+    def wrong(self: Any, actions: np.ndarray) -> np.ndarray:
+        return values(self, actions) - self.space.start
+
+    monkeypatch.setattr(action_form.Leaf, "values", wrong)
+
+
 def _masks_of(shift: int) -> Callable[[pytest.MonkeyPatch], None]:
     def mutate(monkeypatch: pytest.MonkeyPatch) -> None:
         act = policy.Policy.act
@@ -271,6 +288,9 @@ def _ratio(runs_dir: Path) -> None:
         (_first_factor_alone, _unmasked("multi-discrete")),
         (_no_gradient_of_real_numbers, _unmasked("dict")),
         (_columns_in_another_order, _unmasked("dict")),
+        (_start_left_out, _unmasked("discrete")),
+        (_start_left_out, _unmasked("multi-discrete")),
+        (_masks_ignored_when_greedy, _masked("discrete")),
         (_masks_ignored_when_acting, _masked("discrete")),
         (_masks_ignored_when_acting, _masked("dict")),
         (_masks_of_the_step_before, _masked("discrete")),
@@ -284,6 +304,9 @@ def _ratio(runs_dir: Path) -> None:
         "first-factor-alone",
         "no-gradient-of-real-numbers",
         "columns-in-another-order",
+        "start-left-out",
+        "start-left-out-multi-discrete",
+        "masks-ignored-when-greedy",
         "masks-ignored-when-acting",
         "masks-ignored-when-acting-dict",
         "masks-of-the-step-before",
