@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -121,6 +121,8 @@ def find_layers(
 
         name = current_id(name)  # an older id, such as Taxi-v3
     files = [read_config_file(path) for path in files_named(name, folders)]
+    if variant in ALGORITHMS and files and not any(variant in file.variants for file in files):
+        return _untuned(files[0], name, variant, folders, overrides)
     if files:
         variant = _variant_of(files, variant, name)
         file = next(file for file in files if variant is None or variant in file.variants)
@@ -139,6 +141,20 @@ def _variant_of(files: Sequence[ConfigFile], variant: str | None, name: str) -> 
         return variant
     hint = did_you_mean(variant, known) or (f"; there are {', '.join(known)}" if known else "; it has none")
     raise GymnastError(f"{name} has no variant {variant!r}{hint}")
+
+
+def _untuned(
+    file: ConfigFile, name: str, algo: str, folders: Sequence[Path], overrides: Overrides
+) -> tuple[str, str | None, list[Layer]]:
+    """An algorithm that the preset has no variant for: its env, with what suits the algorithm anywhere."""
+    known = [
+        replace(layer, data={"env": {key: value for key, value in env.items() if key != "n_envs"}})
+        for layer in layers_of(file, None, folders)
+        if isinstance(env := layer.data.get("env"), dict)
+    ]
+    env_id = next((layer.data["env"]["id"] for layer in reversed(known) if "id" in layer.data["env"]), name)
+    full_name, _, layers = _without_preset(f"{env_id}:{algo}", env_id, algo, folders, overrides)
+    return full_name, algo, [*layers, *known]
 
 
 def _without_preset(
