@@ -64,18 +64,51 @@ def test_without_a_memory_it_stays_at_chance(tmp_path: Path) -> None:
     assert score == pytest.approx(0.0, abs=0.13)  # four standard errors
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_short_sequences_learn_too_since_states_are_carried_into_them(shared: bool, tmp_path: Path) -> None:
-    """Most episodes lie in two or more sequences of 4 steps: the sign in one, the turn in another."""
-    run = learn(
-        "gymnast/TMaze-v0:ppo-lstm",
-        tmp_path,
-        env__kwargs={"length": 2},
-        algo__sequence_length=4,
-        policy__shared=shared,
-        seed=1,
-    )
-    assert run.outcome.solved
+class FirstStep(gym.Env[Any, Any]):
+    """Say whether an episode has just begun, and see nothing. How long episodes are nobody knows.
+
+    What tells is an empty memory alone: whoever does not forget at an episode's end is lost in the next.
+    """
+
+    observation_space = gym.spaces.Discrete(1)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.at, self.length = 0, int(self.np_random.integers(1, 5))
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        right = action == (self.at == 0)
+        self.at += 1
+        return 0, 1.0 if right else -1.0, self.at == self.length, False, {}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"algo.sequence_length": 2, "policy.shared": True},
+        {"policy.memory": "gru", "algo.sequence_length": 1},
+    ],
+    ids=["lstm", "lstm-short", "gru-shortest"],
+)
+def test_episodes_are_told_apart_by_forgetting(changes: dict[str, Any], tmp_path: Path) -> None:
+    common = {
+        "env.n_envs": 8,
+        "env.backend": "sync",
+        "policy.memory": "lstm",
+        "policy.memory_size": 8,
+        "policy.hidden": [16],
+        "algo.n_steps": 32,
+        "algo.batch_size": 128,
+        "algo.lr": 5e-3,
+        "algo.gamma": 0.0,
+        "eval.every": 0,
+    }
+    run = api.train("learn/FirstStep-v0", overrides=common | changes, max_env_steps=8_000, runs_dir=tmp_path)
+    score = api.evaluate(f"{run.id}/@last", episodes=200, runs_dir=tmp_path)
+    assert score.mean_return == score.mean_length  # right at every step
 
 
 @pytest.mark.parametrize("algorithm", ["a2c", "reinforce"])
@@ -119,16 +152,19 @@ class Echo(gym.Env[Any, Any]):
         return seen, reward, False, self.at == 9, info
 
 
-@pytest.fixture
-def echo() -> Iterator[str]:
-    gym.register("learn/Echo-v0", Echo)
-    yield "learn/Echo-v0"
-    del gym.registry["learn/Echo-v0"]
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    envs = {"learn/Echo-v0": Echo, "learn/FirstStep-v0": FirstStep}
+    for name, env in envs.items():
+        gym.register(name, env)
+    yield
+    for name in envs:
+        del gym.registry[name]
 
 
-def test_masks_images_and_dicts_with_a_memory(echo: str, tmp_path: Path) -> None:
+def test_masks_images_and_dicts_with_a_memory(tmp_path: Path) -> None:
     run = api.train(
-        echo,
+        "learn/Echo-v0",
         overrides={
             "env.n_envs": 8,
             "env.backend": "sync",
