@@ -39,7 +39,7 @@ CASES: dict[str, tuple[Any, Any]] = {  # ours, and how torch builds the same
         RMSPropConfig(eps_inside=False, eps=1e-3, momentum=0.5),
         lambda p, lr: torch.optim.RMSprop(p, lr, alpha=0.99, eps=1e-3, momentum=0.5),
     ),
-    "sgd": (SGDConfig(), lambda p, lr: torch.optim.SGD(p, lr)),
+    "sgd": (SGDConfig(), torch.optim.SGD),
     "sgd-momentum": (
         SGDConfig(momentum=0.9, weight_decay=0.1),
         lambda p, lr: torch.optim.SGD(p, lr, momentum=0.9, weight_decay=0.1),
@@ -145,8 +145,8 @@ def test_the_critic_may_have_a_rate_of_its_own(case: str, engine: str) -> None:
 
 def test_only_the_critics_own_weights_are_its_own() -> None:
     space = gym.spaces.Box(-1, 1, (3,))
-    for shared, wanted in ((False, {"critic.0.weight", "critic.0.bias", "value_head.weight", "value_head.bias"}),
-                           (True, {"value_head.weight", "value_head.bias"})):  # fmt: skip
+    head = {"value_head.weight", "value_head.bias"}
+    for shared, wanted in ((False, head | {"critic.0.weight", "critic.0.bias"}), (True, head)):
         policy = build_policy(PolicyConfig(hidden=(8,), shared=shared), "numpy", space, space, 0)
         network: Any = policy.network
         network.gradients[:] = 1.0

@@ -69,7 +69,12 @@ def test_a_metric_that_is_not_in_every_row_stalls_all_the_same() -> None:
 
 
 def test_a_change_is_taken_back_after_its_time() -> None:
-    assert factors(follow([5.0] * 9, revert_after=2, max_times=2)) == [(4, 0.5), (6, None), (7, 0.5), (9, None)]
+    assert factors(follow([5.0] * 9, revert_after=2, max_times=2)) == [
+        (4, 0.5),
+        (6, None),
+        (7, 0.5),
+        (9, None),
+    ]
 
 
 def test_a_change_is_taken_back_if_things_got_worse() -> None:
@@ -146,9 +151,9 @@ def test_adjustments_stay_within_bounds_and_follow_the_schedule() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"metric": "train/retrun/mean"}, "interventions[0].metric: no metric 'train/retrun/mean' in the catalogue "
-         "(did you mean 'train/return/mean'"),
-        ({"setting": "lrr"}, "interventions[0].setting: ppo has no number 'lrr' to change (did you mean 'lr'"),
+        ({"metric": "train/retrun/mean"}, "interventions[0].metric: no metric 'train/retrun/mean' in the "
+         "catalogue (did you mean 'train/return/mean'"),
+        ({"setting": "lrr"}, "interventions[0].setting: ppo has no number 'lrr' to change (did you mean "),
         ({"setting": "target_kl"}, "algo.target_kl is null: there is nothing to multiply; use set"),
         ({"set": 1.0}, "give exactly one of multiply, set and stop, got multiply and set"),
         ({"multiply": None}, "give exactly one of multiply, set and stop, got none"),
@@ -165,11 +170,11 @@ def test_mistakes_are_told(changes: dict[str, Any], message: str) -> None:
     assert message in str(error.value)
 
 
+VALUE_RULE = {"metric": "train/loss/value", "patience": 2, "unit": "updates", "cooldown": 1, "max_times": 9}
 RULES = [
-    {"metric": "train/loss/value", "patience": 2, "unit": "updates", "setting": "lr", "multiply": 0.5, "cooldown": 1,
-     "max_times": 9, "revert_after": 2},
+    VALUE_RULE | {"setting": "lr", "multiply": 0.5, "revert_after": 2},
     {"metric": "eval/return/mean", "patience": 64, "min_delta": 1000, "setting": "entropy_coef", "set": 0.02},
-]  # fmt: skip
+]
 
 
 def test_the_loop_applies_what_rules_ask_for_and_says_so(

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from gymnast.algorithms import ALGORITHMS, DEFAULT_ALGO
 from gymnast.algorithms.ppo import PPOConfig
 from gymnast.algorithms.settings import AlgoSettings
-from gymnast.config.schedules import Schedule
+from gymnast.config.schedules import Schedule, takes_schedule
 from gymnast.config.values import Section
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import did_you_mean
@@ -32,9 +32,6 @@ else:  # a type checker cannot read a union that is made from a table
         Field(discriminator="name"),
         BeforeValidator(_named),
     ]
-
-
-_SCHEDULABLE_UNSET = ("critic_lr", "value_clip_range", "target_kl")  # null until someone sets them
 
 
 class MisfitError(ValueError):
@@ -93,16 +90,16 @@ class Config(Section):
 
     def _misfitting_rules(self) -> dict[str, str]:
         """Interventions whose setting is none that this algorithm can change while it runs."""
-        schedules = {name: value for name, value in self.algo if isinstance(value, Schedule)}
-        unset = [name for name, value in self.algo if value is None and name in _SCHEDULABLE_UNSET]
+        fields = type(self.algo).model_fields
+        numbers = {name: value for name, value in self.algo if takes_schedule(fields[name].annotation)}
         problems: dict[str, str] = {}
         for index, rule in enumerate(self.interventions):
-            if rule.setting is None or rule.setting in schedules or (rule.setting in unset and rule.set is not None):
+            name, where = rule.setting, f"interventions.{index}.setting"
+            if name is None:
                 continue
-            where = f"interventions.{index}.setting"
-            if rule.setting in unset:
-                problems[where] = f"algo.{rule.setting} is null: there is nothing to multiply; use set"
-            else:
-                hint = did_you_mean(rule.setting, [*schedules, *unset])
-                problems[where] = f"{self.algo.name} has no number {rule.setting!r} to change{hint}"
+            if name not in numbers:
+                hint = did_you_mean(name, numbers)
+                problems[where] = f"{self.algo.name} has no number {name!r} to change{hint}"
+            elif numbers[name] is None and rule.set is None:
+                problems[where] = f"algo.{name} is null: there is nothing to multiply; use set"
         return problems

@@ -51,9 +51,9 @@ class PopArt:
 
     def normalize(self, batch: Batch) -> Batch:
         """The batch with targets and old values as the head sees them, after its targets were taken in."""
-        counts = slice(None) if batch.weights is None else batch.weights > 0
-        if batch.weights is None or counts.any():
-            self.take(batch.returns[counts])
+        known = batch.returns if batch.weights is None else batch.returns[batch.weights > 0]
+        if len(known):
+            self.take(known)
         return replace(batch, returns=self._scaled(batch.returns), values=self._scaled(batch.values))
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:

@@ -187,7 +187,7 @@ class PlateauHook:
         return {"rules": rules, "interventions": self.interventions, "reverts": self.reverts}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take the rules' standing back; with another number of rules, as a resume may bring, all wait anew."""
+        """Take the rules' standing back; with another number of rules than before, all wait anew."""
         self.interventions, self.reverts = int(state["interventions"]), int(state["reverts"])
         if len(state["rules"]) == len(self.rules):
             self.states = [RuleState(**values) for values in state["rules"]]

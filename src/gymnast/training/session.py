@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +127,14 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
         config.policy, config.engine, envs.observation_space, envs.action_space, config.seed
     )
     algo = build_algorithm(config.algo)
+    longest = spec.max_episode_steps
+    if not algo.uses_critic and longest is not None and config.algo.n_steps < longest:
+        logging.getLogger("gymnast").warning(
+            "episodes of more than algo.n_steps=%d steps are never learnt from, and they may have %d; "
+            "a larger algo.n_steps or algo.baseline=value helps",
+            config.algo.n_steps,
+            longest,
+        )
     n_envs = envs.n_envs
     rollout_size = n_envs * config.algo.n_steps
     return Session(
