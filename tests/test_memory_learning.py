@@ -7,7 +7,8 @@ in tests/envs/test_tmaze.py). With a memory 1 can be had.
 
 Broken on purpose, each of these made tests here fail: the state not reset in the collector where an
 episode ends; not reset inside a sequence in learning; not reset in evaluation; emptied at every step
-in acting; empty states at the beginning of sequences (with sequences shorter than an episode).
+in acting; empty states at the beginning of sequences (with sequences of one step); the sign of the
+advantage; masks ignored in acting.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The memory, step by step and over whole sequences, against a plain loop written from the equations.
 
-Broken on purpose, each of these made tests here or in test_sequences.py fail: no reset between runs
-of a sequence; zeros in place of the states a sequence starts from; states of the neighbouring env;
-the critic's memory fed to the actor; a cell state that is not carried; samples left in the order of
-the padded rectangle.
+Broken on purpose, each of these made tests here fail: no reset between the runs of a sequence; zeros
+in place of the states a sequence starts from; states of the neighbouring env; the critic's memory fed
+to the actor; a cell state that is not carried; samples left in the order of the filled-up rectangle.
 """
 
 from __future__ import annotations

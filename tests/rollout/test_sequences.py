@@ -1,4 +1,9 @@
-"""Sequences of a rollout: how they fall into runs, and the states that they begin with."""
+"""Sequences of a rollout: how they fall into runs, and the states that they begin with.
+
+Broken on purpose, each of these made tests here fail: no reset in the collector; no reset between the
+runs of a sequence; zeros, or states of the neighbouring env, in place of those a sequence starts from;
+states dropped between rollouts; cut-off episodes valued from the state after the reset.
+"""
 
 from __future__ import annotations
 

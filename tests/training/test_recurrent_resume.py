@@ -1,6 +1,6 @@
 """A policy with a memory, stopped and resumed, ends as the one never stopped; what acts carries its state.
 
-Broken on purpose, each of these made a test here fail: states not saved; saved and not loaded; loaded
+Broken on purpose, each of these made a test here fail: states not saved; saved and not loaded; kept
 although the envs had to start afresh; evaluation that keeps states over episode ends.
 """
 
