@@ -47,7 +47,7 @@ dev: $(VENV)/.dev  ## set up everything for development, and the pre-commit hook
 bench: $(BENCH_VENV)/.bench  ## compare with Stable-Baselines3, side by side (ARGS="--quick", "--write", …)
 	@$(BENCH_BIN)/python benchmarks/compare.py $(ARGS)
 
-results: $(VENV)/.core  ## train the presets with three seeds each and write docs/results.md
+results: $(VENV)/.dev  ## train the presets with three seeds each and write docs/results.md
 	@$(BIN)/python benchmarks/results.py $(ARGS)
 
 docs: $(VENV)/.core  ## write docs/metrics.md from the catalogue

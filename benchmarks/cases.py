@@ -9,14 +9,18 @@ from measures import (
     arithmetic,
     bare_interpreter,
     both,
+    contrib_recurrent,
     long_run,
+    our_a2c,
     our_cartpole_solve,
     our_first_update,
     our_help,
     our_huge,
     our_lunarlander_solve,
+    our_recurrent,
     our_zoo,
     raw_envs,
+    sb3_a2c,
     sb3_cartpole_solve,
     sb3_first_update,
     sb3_lunarlander_solve,
@@ -24,6 +28,7 @@ from measures import (
 )
 
 SB3 = "Stable-Baselines3"
+SB3_CONTRIB = "sb3-contrib"
 GYMNAST = "Gymnast"
 CARTPOLE = "CartPole-v1"
 
@@ -70,6 +75,21 @@ CASES = (
             Comparison("env steps/s", (GYMNAST, "sps"), (SB3, "sps"), at_least=4),
             Comparison("peak memory", (GYMNAST, "peak_mib"), (SB3, "peak_mib"), at_most=1),
         ),
+    ),
+    Case(
+        "cartpole-lstm",
+        "CartPole-v1 by a recurrent policy (8 envs × 32 steps, batch 256, 20 epochs; actor and critic with "
+        "an LSTM of 64 and a layer of 64 each): env steps a second of rollout and learning together, without "
+        "start-up.",
+        {SB3_CONTRIB: contrib_recurrent, GYMNAST: our_recurrent},
+        (Comparison("env steps/s", (GYMNAST, "sps"), (SB3_CONTRIB, "sps"), at_least=4),),
+    ),
+    Case(
+        "cartpole-a2c",
+        "A2C on CartPole-v1 at RL Zoo's settings (8 envs × 5 steps, RMSProp, two layers of 64, tanh): env "
+        "steps a second of rollout and learning together, without start-up.",
+        {SB3: sb3_a2c, GYMNAST: our_a2c},
+        (Comparison("env steps/s", (GYMNAST, "sps"), (SB3, "sps"), at_least=3),),
     ),
     Case(
         "cartpole-solve",

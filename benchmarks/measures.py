@@ -21,6 +21,13 @@ def sb3_zoo(seed: int, quick: bool) -> Sample:
     return {"sps": found["env_steps"] / found["seconds"], "peak_mib": done.peak_mib}
 
 
+def sb3_a2c(seed: int, quick: bool) -> Sample:
+    budget = 10_000 if quick else 50_000
+    done = run(script("sb3.py", "steps", "--algo", "a2c", "--seed", seed, "--env-steps", budget))
+    found = done.json()
+    return {"sps": found["env_steps"] / found["seconds"], "peak_mib": done.peak_mib}
+
+
 def _until_solved(done: Finished, threshold: float) -> Sample:
     """Seconds up to the moment the script noted: SB3 is not charged for its exit."""
     found = done.json()
@@ -46,12 +53,31 @@ def sb3_first_update(seed: int, quick: bool) -> Sample:
     return {"seconds": done.json()["ended_at"] - done.started, "process_seconds": done.seconds}
 
 
+def contrib_recurrent(seed: int, quick: bool) -> Sample:
+    done = run(script("recurrent.py", "--seed", seed, "--env-steps", 2_560 if quick else 10_240))
+    found = done.json()
+    return {"sps": found["env_steps"] / found["seconds"], "peak_mib": done.peak_mib}
+
+
 # --- Gymnast ------------------------------------------------------------------------------------
 
 
 def our_zoo(seed: int, quick: bool) -> Sample:
     budget = f"budget.env_steps={'20k' if quick else '100k'}"
     with ours.train("CartPole-v1:ppo-zoo", f"seed={seed}", "eval.every=0", budget) as trained:
+        return {"sps": trained.sps, "peak_mib": trained.process.peak_mib}
+
+
+def our_recurrent(seed: int, quick: bool) -> Sample:
+    network = ("policy.memory=lstm", "policy.memory_size=64", "policy.hidden=[64]", "policy.activation=relu")
+    budget = f"budget.env_steps={'10k' if quick else '50k'}"
+    with ours.train("CartPole-v1:ppo-zoo", f"seed={seed}", "eval.every=0", budget, *network) as trained:
+        return {"sps": trained.sps, "peak_mib": trained.process.peak_mib}
+
+
+def our_a2c(seed: int, quick: bool) -> Sample:
+    budget = f"budget.env_steps={'20k' if quick else '100k'}"
+    with ours.train("CartPole-v1:a2c-zoo", f"seed={seed}", "eval.every=0", budget) as trained:
         return {"sps": trained.sps, "peak_mib": trained.process.peak_mib}
 
 

@@ -53,7 +53,7 @@ def processor() -> str:
 
 def machine() -> str:
     """The hardware and the versions that matter, in one line."""
-    names = ("numpy", "gymnasium", "torch", "stable-baselines3")
+    names = ("numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
     packages = ", ".join(f"{name} {version(name)}" for name in names)
     return f"{os.cpu_count()} cores ({processor()}), Python {platform.python_version()}, {packages}"
 

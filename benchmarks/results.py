@@ -52,6 +52,15 @@ ROWS = (
     # the best arm pays 93.5 (the next one 91.3), and 130.4 (94.7), in the mean of an episode
     Row("gymnast/Bandit-v0:ppo", 93, episodes=1000),
     Row("gymnast/Bandit-v0:ppo-gaussian", 128, episodes=1000),
+    Row("CartPole-v1:a2c", 475),
+    Row("CartPole-v1:reinforce", 475),
+    Row("FrozenLake-v1:reinforce", 0.72, episodes=20_000),
+    Row("LunarLander-v3:a2c", 200),
+    Row("LunarLanderContinuous-v3:a2c", 200),
+    # what only a memory can do: the pole without velocities; a sign that has to be remembered (without: 0)
+    Row("CartPole-v1:ppo-lstm", 475),
+    Row("gymnast/TMaze-v0:ppo-lstm", 1, episodes=1000),
+    Row("gymnast/TMaze-v0:ppo-gru", 1, episodes=1000),
     Row("BipedalWalker-v3:ppo", 280, opt_in=True),
 )
 

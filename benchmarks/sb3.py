@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import torch
-from stable_baselines3 import PPO
+from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -35,6 +35,12 @@ def cartpole(seed: int, **changes: Any) -> PPO:
     }
     envs = make_vec_env(CARTPOLE, n_envs=8, seed=seed)
     return PPO("MlpPolicy", envs, seed=seed, device="cpu", **(settings | changes))
+
+
+def cartpole_a2c(seed: int) -> A2C:
+    """A2C on CartPole with RL Zoo's settings: eight envs, all else as SB3 has it."""
+    envs = make_vec_env(CARTPOLE, n_envs=8, seed=seed)
+    return A2C("MlpPolicy", envs, ent_coef=0.0, seed=seed, device="cpu")
 
 
 def lunarlander(seed: int) -> PPO:
@@ -82,9 +88,9 @@ class StopWhenSolved(BaseCallback):
         return float(mean)
 
 
-def steps(seed: int, env_steps: int) -> dict[str, float]:
+def steps(seed: int, env_steps: int, algo: str = "ppo") -> dict[str, float]:
     """Env steps a second, rollout and learning together, without start-up."""
-    model = cartpole(seed)
+    model: A2C | PPO = cartpole_a2c(seed) if algo == "a2c" else cartpole(seed)
     start = time.perf_counter()
     model.learn(env_steps)
     seconds = time.perf_counter() - start
@@ -114,10 +120,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--env-steps", type=int, default=100_000)
     parser.add_argument("--env", choices=[CARTPOLE, LUNARLANDER], default=CARTPOLE)
+    parser.add_argument("--algo", choices=["ppo", "a2c"], default="ppo", help="of `steps`")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.what == "steps":
-        found = steps(options.seed, options.env_steps)
+        found = steps(options.seed, options.env_steps, options.algo)
     elif options.what == "solve":
         found = solve(options.seed, options.env, options.env_steps)
     else:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+sys.path.append(str(Path(__file__).parent))  # modules of envs, which worker processes import too
 
 # The machine may be busy with something else: an example's wall time says nothing.
 settings.register_profile("default", deadline=None, max_examples=50)

@@ -1,4 +1,10 @@
-"""PPO learns, in seconds, what has a known answer; and each check fails when the algorithm is broken."""
+"""Every algorithm learns, in seconds, what has a known answer; each check fails when the algorithm is broken.
+
+Ways of breaking that are tried below, each on every algorithm that it can break, with the checks that
+must notice: the sign of the advantage, of the policy's, the value's and the entropy's derivative;
+termination ignored; truncation taken for termination; observations of another step; KL never stopping;
+samples without a known return counted in.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +18,7 @@ import numpy as np
 import pytest
 
 from gymnast import api
-from gymnast.algorithms import ppo
-from gymnast.algorithms.returns import gae
+from gymnast.algorithms import ALGORITHMS
 from gymnast.errors import RunFailed
 from gymnast.rollout.collector import Collector
 
@@ -70,6 +75,24 @@ class WorkOrQuit(gym.Env[np.ndarray, int]):
         return min(self.at, 9), 1.0 if action else 0.3, over, False, {}
 
 
+class Late(gym.Env[np.ndarray, int]):
+    """Hurrying pays 0.5 and ends it; waiting five times pays 1, at the end. Waiting is better."""
+
+    observation_space = gym.spaces.Discrete(5)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, Info]:
+        super().reset(seed=seed)
+        self.at = 0
+        return 0, {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, Info]:
+        self.at += 1
+        over = action == 1 or self.at == 5
+        reward = 0.5 if action == 1 else float(self.at == 5)
+        return min(self.at, 4), reward, over, False, {}
+
+
 class Forever(gym.Env[np.ndarray, int]):
     """Pays 1 whatever is done and is cut off every 4 steps: its value is 1 / (1 - gamma)."""
 
@@ -88,7 +111,7 @@ class Forever(gym.Env[np.ndarray, int]):
 
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> Iterator[None]:
-    envs = {"Four": lambda: SayIt(4), "Box": SayIt, "Work": WorkOrQuit, "Forever": Forever}
+    envs = {"Four": lambda: SayIt(4), "Box": SayIt, "Work": WorkOrQuit, "Late": Late, "Forever": Forever}
     for name, entry_point in envs.items():
         gym.register(f"learn/{name}-v0", entry_point=entry_point)
     yield
@@ -96,22 +119,32 @@ def registered() -> Iterator[None]:
         del gym.registry[f"learn/{name}-v0"]
 
 
-def train(env: str, runs_dir: Path, steps: int, **changes: Any) -> api.Run:
+# What each algorithm needs to learn small things within seconds; one that has no line here must do so
+# with what suits all.
+SUITS: dict[str, dict[str, Any]] = {
+    "ppo": {"algo.batch_size": 64, "algo.n_epochs": 6},
+    "a2c": {"algo.n_steps": 8, "algo.gae_lambda": 0.95},
+    "reinforce": {"algo.n_steps": 20, "algo.lr": 2e-2},
+}
+
+
+def train(env: str, runs_dir: Path, steps: int, algo: str = "ppo", **changes: Any) -> api.Run:
     common = {
         "env.n_envs": 8,
         "env.backend": "sync",
         "policy.hidden": [32],
         "policy.normalize_obs": "none",
+        "algo.name": algo,
         "algo.n_steps": 32,
-        "algo.batch_size": 64,
-        "algo.n_epochs": 6,
         "algo.lr": 5e-3,
         "algo.entropy_coef": 0.0,
         "algo.gamma": 0.9,
         "algo.normalize_reward": False,
         "eval.every": 0,
     }
-    overrides = common | {key.replace("__", "."): value for key, value in changes.items()}
+    overrides = (
+        common | SUITS.get(algo, {}) | {key.replace("__", "."): value for key, value in changes.items()}
+    )
     return api.train(env, overrides=overrides, max_env_steps=steps, runs_dir=runs_dir)
 
 
@@ -152,6 +185,14 @@ def target_kl_holds_the_policy_back(runs_dir: Path, **changes: Any) -> None:
     assert rows[-1]["train/kl_stops"] > 0
 
 
+def returns_that_are_not_known_yet_count_for_nothing(runs_dir: Path, **changes: Any) -> None:
+    """Rollouts end in the middle of episodes, before quitting could pay: who takes the end of the rollout
+    for the end of the episode sees late steps earn nothing."""
+    settings = {"algo__baseline": "mean", "algo__n_steps": 7, "algo__gamma": 1.0} | changes
+    run = train("learn/Late-v0", runs_dir, 24_000, **settings)
+    assert greedy_return(run) == pytest.approx(1.0)
+
+
 CHECKS: dict[str, Callable[..., None]] = {
     "numbers": learns_to_say_numbers,
     "points": learns_to_say_points,
@@ -159,6 +200,7 @@ CHECKS: dict[str, Callable[..., None]] = {
     "forever": learns_the_value_of_forever,
     "entropy": entropy_bonus_keeps_choices_open,
     "kl": target_kl_holds_the_policy_back,
+    "unknown": returns_that_are_not_known_yet_count_for_nothing,
 }
 
 
@@ -190,50 +232,101 @@ def test_learns(check: str, changes: dict[str, Any], tmp_path: Path) -> None:
     CHECKS[check](tmp_path, **changes)
 
 
-def test_bandit_finds_the_best_arm(tmp_path: Path) -> None:
+@pytest.mark.parametrize("check", ["numbers", "points", "quit", "forever", "entropy"])
+@pytest.mark.parametrize("algo", [name for name in ALGORITHMS if name != "ppo"])
+def test_every_algorithm_learns(algo: str, check: str, tmp_path: Path) -> None:
+    CHECKS[check](tmp_path, algo=algo)
+
+
+@pytest.mark.parametrize(
+    ("algo", "check", "changes"),
+    [
+        ("a2c", "numbers", {"engine": "torch"}),
+        ("a2c", "numbers", {"algo__optimizer": "adam", "algo__value_loss": "huber", "policy__popart": True}),
+        ("a2c", "numbers", {"algo__optimizer": "sgd", "algo__lr": 0.5, "algo__critic_lr": 0.1}),
+        ("ppo", "forever", {"policy__popart": True, "policy__popart_rate": 1e-3}),
+        ("ppo", "forever", {"algo__value_loss": "huber", "algo__critic_lr": 2e-2}),
+        ("reinforce", "numbers", {"engine": "torch"}),
+        ("reinforce", "numbers", {"algo__baseline": "mean"}),
+        ("reinforce", "numbers", {"algo__baseline": "none"}),
+        ("reinforce", "quit", {"algo__baseline": "mean", "algo__n_steps": 32}),
+        ("reinforce", "unknown", {}),
+        ("reinforce", "quit", {"algo__reward_to_go": False, "algo__n_steps": 64}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values())),
+)
+def test_learns_with_what_an_algorithm_offers(
+    algo: str, check: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    CHECKS[check](tmp_path, algo=algo, **changes)
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_bandit_finds_the_best_arm(algo: str, tmp_path: Path) -> None:
     means = [0.1, 0.5, 0.3, 0.9, 0.6]
     changes = {"env__kwargs": {"arms": means}, "env__spec__action_labels": None}
-    run = train("gymnast/Bandit-v0:ppo", tmp_path, 8_000, algo__gamma=0.0, algo__lr=1e-2, **changes)
+    changes |= {"algo__gamma": 0.0, "algo__lr": 1e-2, "algo__n_steps": 100 if algo == "reinforce" else 16}
+    run = train("gymnast/Bandit-v0:ppo", tmp_path, 16_000, algo, **changes)
     policy = api.load_policy(f"{run.id}/@last", runs_dir=tmp_path)
     assert policy.predict(np.zeros(1, np.int64))[0] == 3
 
 
-# Each way to break PPO, and the checks that must notice.
-def _flip_advantages(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare = ppo.PPO.prepare
+# Each way to break an algorithm, and the checks that must notice.
+Mutation = Callable[[pytest.MonkeyPatch, Any], None]
+
+
+def _flip_advantages(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+    prepare = kind.prepare
     monkeypatch.setattr(
-        ppo.PPO, "prepare", lambda s, xp, b: replace(p := prepare(s, xp, b), advantages=-p.advantages)
+        kind, "prepare", lambda s, xp, b: replace(p := prepare(s, xp, b), advantages=-p.advantages)
     )
 
 
-def _flip(field: str) -> Callable[[pytest.MonkeyPatch], None]:
-    def mutate(monkeypatch: pytest.MonkeyPatch) -> None:
-        loss = ppo.PPO.loss
+def _flip(field: str) -> Mutation:
+    def mutate(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+        loss = kind.loss
 
         def flipped(*args: Any) -> Any:
             found = loss(*args)
             return replace(found, **{field: -getattr(found, field)})
 
-        monkeypatch.setattr(ppo.PPO, "loss", flipped)
+        monkeypatch.setattr(kind, "loss", flipped)
 
+    mutate.__qualname__ = f"flip_{field}"
     return mutate
 
 
-def _ignore_termination(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(rewards: Any, values: Any, terminated: Any, truncated: Any, *rest: Any) -> Any:
-        return gae(rewards, values, np.zeros_like(terminated), truncated, *rest)
+def _see(change: Callable[[Any], None]) -> Mutation:
+    """An algorithm that is shown a rollout which is not what happened."""
 
-    monkeypatch.setattr(ppo, "gae", wrong)
+    def mutate(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+        targets = kind.targets
+
+        def wrong(self: Any, rollout: Any, hp: Any) -> Any:
+            seen = replace(rollout, terminated=rollout.terminated.copy(), truncated=rollout.truncated.copy())
+            change(seen)
+            return targets(self, seen, hp)
+
+        monkeypatch.setattr(kind, "targets", wrong)
+
+    mutate.__qualname__ = change.__name__
+    return mutate
 
 
-def _truncation_is_termination(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(rewards: Any, values: Any, terminated: Any, truncated: Any, bootstrap: Any, *rest: Any) -> Any:
-        return gae(rewards, values, terminated, truncated, np.zeros_like(bootstrap), *rest)
-
-    monkeypatch.setattr(ppo, "gae", wrong)
+def _ignore_termination(rollout: Any) -> None:
+    rollout.terminated[:] = False
 
 
-def _observations_of_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def _truncation_is_termination(rollout: Any) -> None:
+    rollout.bootstrap = np.zeros_like(rollout.bootstrap)
+
+
+def _everything_counts(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+    targets = kind.targets
+    monkeypatch.setattr(kind, "targets", lambda *args: replace(targets(*args), weights=None))
+
+
+def _observations_of_the_next_step(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
     collect = Collector.collect
 
     def wrong(self: Collector, *args: Any) -> Any:
@@ -244,38 +337,51 @@ def _observations_of_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Collector, "collect", wrong)
 
 
-def _never_stop_by_kl(monkeypatch: pytest.MonkeyPatch) -> None:
-    loss = ppo.PPO.loss
-    monkeypatch.setattr(ppo.PPO, "loss", lambda *args: replace(found := loss(*args), kl=found.kl * 0))
+def _never_stop_by_kl(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+    loss = kind.loss
+    monkeypatch.setattr(kind, "loss", lambda *args: replace(found := loss(*args), kl=found.kl * 0))
+
+
+ON_ALL: list[tuple[Mutation, str]] = [
+    (_flip_advantages, "numbers"),
+    (_flip_advantages, "points"),
+    (_flip("d_log_prob"), "numbers"),
+    (_flip("d_values"), "forever"),
+    (_flip("d_entropy"), "entropy"),
+    (_see(_ignore_termination), "quit"),
+    (_see(_truncation_is_termination), "forever"),
+    (_observations_of_the_next_step, "numbers"),
+    (_observations_of_the_next_step, "points"),
+]
 
 
 @pytest.mark.parametrize(
-    ("mutate", "check"),
+    ("algo", "mutate", "check"),
     [
-        (_flip_advantages, "numbers"),
-        (_flip_advantages, "points"),
-        (_flip("d_log_prob"), "numbers"),
-        (_flip("d_values"), "forever"),
-        (_flip("d_entropy"), "entropy"),
-        (_ignore_termination, "quit"),
-        (_truncation_is_termination, "forever"),
-        (_observations_of_the_next_step, "numbers"),
-        (_observations_of_the_next_step, "points"),
-        (_never_stop_by_kl, "kl"),
+        *((algo, mutate, check) for algo in ALGORITHMS for mutate, check in ON_ALL),
+        ("ppo", _never_stop_by_kl, "kl"),
+        ("reinforce", _everything_counts, "unknown"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__qualname__.strip("_").split(".")[0],
 )
 def test_broken_algorithm_is_noticed(
-    mutate: Callable[[pytest.MonkeyPatch], None], check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    algo: str, mutate: Mutation, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutate(monkeypatch)
+    mutate(monkeypatch, ALGORITHMS[algo])
     with pytest.raises((AssertionError, RunFailed)), np.errstate(all="ignore"):
-        CHECKS[check](tmp_path)
+        CHECKS[check](tmp_path, algo=algo)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("reference", "episodes", "wanted"), [("CartPole-v1:ppo", 100, 475), ("FrozenLake-v1:ppo", 2000, 0.7)]
+    ("reference", "episodes", "wanted"),
+    [
+        ("CartPole-v1:ppo", 100, 475),
+        ("CartPole-v1:a2c", 100, 475),
+        ("CartPole-v1:reinforce", 100, 475),
+        ("FrozenLake-v1:ppo", 2000, 0.7),
+        ("FrozenLake-v1:reinforce", 2000, 0.7),
+    ],
 )
 def test_presets_reach_their_threshold(reference: str, episodes: int, wanted: float, tmp_path: Path) -> None:
     run = api.train(reference, runs_dir=tmp_path)

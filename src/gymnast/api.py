@@ -169,7 +169,11 @@ def evaluate(
 
 
 def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None) -> Policy:
-    """The policy of a checkpoint; `policy.predict(obs)` gives the actions for observations [N, …]."""
+    """The policy of a checkpoint; `policy.predict(obs)` gives the actions for observations [N, …].
+
+    One with a memory wants `state = policy.start(N)`, `predict(obs, state=state)` and `state.reset(done)`;
+    one without takes the same calls.
+    """
     from gymnast.envs.build import make_env
     from gymnast.runs.store import runs_root
 

@@ -133,7 +133,7 @@ def test_the_gradient_is_that_of_the_papers_loss(
     hp = algo.hyperparameters(0, 1)
     network, distribution = policy.network, policy.distribution
     xp, move = network.xp, network.to_engine
-    ready = Batch(*(move(np.ascontiguousarray(getattr(batch, field))) for field in Batch.__slots__))
+    ready = batch.map(lambda array: move(np.ascontiguousarray(array)))
     outputs, log_std, values = network.forward(ready.x)
     new = distribution.evaluate(xp, outputs, log_std, ready.actions)
     loss = algo.loss(xp, new, values, ready, hp)

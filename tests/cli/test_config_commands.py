@@ -47,6 +47,22 @@ def test_show_as_json() -> None:
     assert [one["name"] for one in both] == ["CartPole-v1:ppo", "Acrobot-v1:ppo"]
 
 
+def test_show_prints_the_network_as_comments_and_as_json() -> None:
+    text = run("show", "CartPole-v1:ppo").stdout
+    assert "# network, numpy engine: 2,531 parameters" in text
+    assert "# │   ├── 0: Linear 4 → 32, tanh → 32 (160)" in text
+    image = ("show", "observation_envs:Cue", "env.kwargs.kind=image_dict", "policy.encoder=impala")
+    assert "├── 0: Conv2d 3 × 3 → 16 × 12 × 12 (448)" in run(*image).stdout
+    network = json.loads(run(*image, "--json").stdout)["network"]
+    assert network["engine"] == "torch"
+    encoder = next(part for part in network["parts"] if part["name"] == "encoder")
+    assert encoder["output"] == [256 + 2]
+    assert sum(part["parameters"] for part in network["parts"]) == network["parameters"]
+    wrong = run(*image, "engine=numpy")
+    assert wrong.exit_code == 0
+    assert "# network: not known, an image in the observation needs engine: torch" in wrong.stdout
+
+
 def test_show_of_what_is_not_there() -> None:
     assert error_of("show", "CartPole-v1").splitlines()[1] == "  gymnast config show CartPole-v1:ppo"
     assert "algo.lrr: unknown key (did you mean 'lr'?)" in error_of("show", "CartPole-v1:ppo", "algo.lrr=1")

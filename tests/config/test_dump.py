@@ -62,7 +62,7 @@ def test_everything_is_written_in_the_order_of_the_schema() -> None:
     data = parse_yaml(dump_config(config), "dump")
     assert list(data) == list(Config.model_fields)
     assert list(data["algo"]) == list(type(config.algo).model_fields)
-    for keys in leaf_keys():
+    for keys in leaf_keys(data=config.model_dump()):
         value = data
         for key in keys:
             value = value[key]

@@ -331,3 +331,30 @@ def test_an_env_without_preset_is_built_with_the_arguments_that_were_given(tmp_p
     assert config.policy.normalize_obs == "running"
     config = load_config("needy_env:Needy", {"env.kwargs.size": 5}).config
     assert config.env.kwargs == {"size": 5}
+
+
+def test_any_algorithm_runs_on_an_env_whose_preset_has_no_variant_for_it() -> None:
+    resolved = load_config("Acrobot-v1:a2c", ["algo.lr=1e-2"])
+    config = resolved.config
+    assert (resolved.name, config.algo.name, config.algo.n_steps) == ("Acrobot-v1:a2c", "a2c", 8)
+    assert config.env.spec.action_labels is not None  # what the preset knows of the env stays
+    assert config.env.n_envs == 32
+    assert config.algo.lr.at(0, 1) == 1e-2
+    with pytest.raises(GymnastError, match="has no variant 'a3c'"):
+        load_config("Acrobot-v1:a3c")
+    assert load_config("CartPole-v1:a2c").config.algo.lr.at(0, 1) == 2e-3  # one that there is, is taken
+
+
+@pytest.mark.parametrize("algo", ["ppo", "a2c", "reinforce"])
+def test_an_env_without_preset_trains_with_any_algorithm(algo: str) -> None:
+    resolved = load_config(f"Blackjack-v1:{algo}" if algo != "ppo" else "CliffWalkingSlippery-v1:ppo")
+    assert resolved.config.algo.name == algo
+    assert resolved.config.algo.normalize_reward
+    assert resolved.config.algo.entropy_coef.at(0, 1) == 0.01
+
+
+def test_a_changed_algorithm_forgets_the_settings_of_the_other() -> None:
+    config = load_config("CartPole-v1:ppo", ["algo.n_steps=7", "algo.name=a2c"]).config
+    assert (config.algo.name, config.algo.n_steps, config.algo.lr.at(0, 1)) == ("a2c", 7, 7e-4)
+    config = load_config("CartPole-v1:a2c", ["algo.optimizer.eps=1e-3", "algo.optimizer.name=adamw"]).config
+    assert (config.algo.optimizer.name, config.algo.optimizer.eps) == ("adamw", 1e-3)

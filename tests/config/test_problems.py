@@ -44,7 +44,7 @@ def message_of(text: str, variant: str = "") -> str:
         ("policy.hidden=64", "policy.hidden: must be a list, got 64"),
         ("policy.hidden=[64, 0]", "policy.hidden[1]: must be at least 1, got 0"),
         ("algo.gamma=1.5", "algo.gamma: must stay within [0, 1], got 1.5"),
-        ("algo.name=pp", "algo.name: must be 'ppo', got 'pp' (did you mean 'ppo'?)"),
+        ("algo.name=pp", "algo.name: must be 'ppo', 'a2c' or 'reinforce', got 'pp' (did you mean 'ppo'?)"),
         ("algo.lr={kind: liner, start: 1}", "algo.lr.kind: must be 'constant', 'linear', 'cosine', "
          "'exponential' or 'points', got 'liner' (did you mean 'linear'?)"),
         ("algo.lr.strt=1", "algo.lr.strt: unknown key (did you mean 'start'?)"),

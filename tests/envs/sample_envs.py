@@ -114,9 +114,9 @@ class NoSpaces(gym.Env):
         self.observation_space = gym.spaces.Box(-1, 1, (3,), np.float32)
         self.action_space = gym.spaces.Discrete(2)
         if which == "obs":
-            self.observation_space = gym.spaces.Dict({"a": gym.spaces.Discrete(2)})
+            self.observation_space = gym.spaces.Dict({"a": gym.spaces.Text(3)})
         else:
-            self.action_space = gym.spaces.MultiDiscrete([2, 2])
+            self.action_space = gym.spaces.Sequence(gym.spaces.Discrete(2))
 
 
 class PlusOne(gym.Wrapper):
@@ -211,3 +211,20 @@ for _mode in ("Disabled", "SameStep", "NextStep"):
             entry_point="sample_envs:PlainCountdown",
             vector_entry_point=f"sample_envs:{_mode}Vector",
         )
+
+
+class Recording(gym.Env):
+    """Remembers the actions that reached it."""
+
+    def __init__(self) -> None:
+        self.observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+        self.action_space = gym.spaces.Discrete(4)
+        self.actions: list[int] = []
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.actions.append(int(action))
+        return np.zeros(1, np.float32), 0.0, False, False, {}

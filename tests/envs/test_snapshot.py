@@ -23,6 +23,7 @@ CARRIED = {
     "CliffWalkingSlippery-v1": {},
     "Taxi-v4": {"is_rainy": True, "fickle_passenger": True},
     "gymnast/Bandit-v0": {"arms": 4, "kind": "gaussian", "horizon": 9},
+    "gymnast/TMaze-v0": {"length": 3, "max_steps": 9},
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gymnast.envs import snapshot as carrying
 from gymnast.envs.build import make_env
 from gymnast.envs.settings import EnvConfig
+from gymnast.envs.spec import read_spec
 from gymnast.envs.wrappers import WRAPPERS, is_training_only, parts_of, wrapper_class
 from gymnast.errors import GymnastError
 
@@ -30,8 +33,8 @@ def test_every_wrapper_describes_itself_and_its_arguments(name: str) -> None:
     for argument in names:
         if argument not in ("env", "return"):
             assert f"{argument}" in doc
-    # What changes the reward is for training, so that evaluation scores the env itself.
-    assert is_training_only(wrapper) == bool(parts_of(wrapper))
+    # What changes the reward or disturbs is for training, so that evaluation scores the env itself.
+    assert is_training_only(wrapper) == (bool(parts_of(wrapper)) or name.endswith("-noise"))
 
 
 def test_centring_charges_in_proportion_to_the_distance() -> None:
@@ -217,3 +220,191 @@ def test_wrong_ranges_of_physics(arguments: dict[str, Any], message: str) -> Non
 def test_wrong_kind_of_shaping() -> None:
     with pytest.raises(GymnastError, match=r"kind is energy or height, not 'hight' .*'height'"):
         wrapped("MountainCar-v0", {"name": "mountaincar-shaping", "kind": "hight"})
+
+
+def test_hidden_components_are_left_out_by_index_or_name() -> None:
+    names = ("position", "velocity", "angle", "spin")
+    plain = wrapped("CartPole-v1").reset(seed=3)[0]
+    for components in ([1, 3], [1, -1], ["velocity", "spin"], ["velocity", 3]):
+        env = wrapped(
+            "CartPole-v1",
+            {"name": "hide-components", "components": components},
+            spec={"observation_names": names},
+        )
+        assert env.observation_space.shape == (2,)
+        assert env.reset(seed=3)[0].tolist() == plain[[0, 2]].tolist()
+        assert env.observation_space.contains(env.step(0)[0])
+        config = EnvConfig(
+            id="CartPole-v1",
+            wrappers=({"name": "hide-components", "components": components},),
+            spec={"observation_names": names},
+        )
+        assert read_spec(config).observation_names == ("position", "angle")
+
+
+@pytest.mark.parametrize(
+    ("components", "message"),
+    [
+        ([4], "no component 4; they are 0 to 3"),
+        (["spin"], "have no names here"),
+        ([0, 1, 2, 3], "every component would be left out"),
+        ([], "nothing would be left out"),
+    ],
+)
+def test_components_that_cannot_be_hidden(components: list[Any], message: str) -> None:
+    with pytest.raises(GymnastError, match=message):
+        wrapped("CartPole-v1", {"name": "hide-components", "components": components})
+
+
+def test_stacked_frames_start_with_the_first_and_roll() -> None:
+    env = wrapped("CartPole-v1", {"name": "frame-stack", "k": 3})
+    plain = wrapped("CartPole-v1")
+    for seed in (1, 2):
+        first, _ = plain.reset(seed=seed)
+        assert env.reset(seed=seed)[0].tolist() == [*first, *first, *first]
+        second, third = plain.step(0)[0], plain.step(1)[0]
+        assert env.step(0)[0].tolist() == [*first, *first, *second]
+        assert env.step(1)[0].tolist() == [*first, *second, *third]
+        assert env.observation_space.contains(env.step(0)[0])
+        plain.step(0)
+
+
+@pytest.mark.parametrize("kind", ["image", "discrete", "multidiscrete", "multibinary", "image_dict", "tuple"])
+def test_anything_can_be_stacked(kind: str) -> None:
+    env = wrapped("observation_envs:Cue", {"name": "frame-stack", "k": 2}, kwargs={"kind": kind})
+    obs, _ = env.reset(seed=0)
+    assert env.observation_space.contains(obs)
+    assert env.observation_space.contains(env.step(1)[0])
+
+
+def test_previous_actions_and_rewards_are_shown_from_the_second_step_on() -> None:
+    env = wrapped(
+        "MountainCar-v0",
+        {"name": "previous-action", "k": 2},
+        "previous-reward",
+        {"name": "time-limit", "steps": 3},
+    )
+    for _ in range(2):
+        obs, _ = env.reset(seed=0)
+        assert obs[2:].tolist() == [0.0] * 7
+        obs = env.step(2)[0]
+        assert obs[2:].tolist() == [0, 0, 0, 0, 0, 1, -1]
+        obs = env.step(0)[0]
+        assert obs[2:].tolist() == [0, 0, 1, 1, 0, 0, -1]
+        assert env.observation_space.contains(obs)
+
+
+def test_previous_actions_beside_what_is_no_vector() -> None:
+    env = wrapped("FrozenLake-v1", "previous-action", "previous-reward")
+    env.reset(seed=0)
+    obs = env.step(2)[0]
+    assert set(obs) == {"observation", "previous_action", "previous_reward"}
+    assert obs["previous_action"].tolist() == [0, 0, 1, 0]
+    assert env.observation_space.contains(obs)
+    with pytest.raises(GymnastError, match="has an entry 'previous_action' already"):
+        wrapped("FrozenLake-v1", "previous-action", "previous-action")
+    pendulum = wrapped("Pendulum-v1", "previous-action")
+    pendulum.reset(seed=0)
+    assert pendulum.step(np.array([1.5], np.float32))[0][-1] == 1.5
+
+
+def test_observation_noise_has_the_std_that_was_asked_for_and_follows_its_schedule() -> None:
+    noisy = wrapped("CartPole-v1", {"name": "observation-noise", "std": 0.5})
+    plain = wrapped("CartPole-v1")
+    differences = []
+    for seed in range(300):
+        differences.append(noisy.reset(seed=seed)[0] - plain.reset(seed=seed)[0])
+    assert np.std(differences) == pytest.approx(0.5, rel=0.1)
+    assert abs(np.mean(differences)) < 0.05
+    fading = wrapped(
+        "CartPole-v1", {"name": "observation-noise", "std": {"start": 1.0, "end": 0.0, "until": 5}}
+    )
+    fading.reset(seed=0)
+    plain.reset(seed=0)
+    gaps = [float(np.abs(fading.step(at % 2)[0] - plain.step(at % 2)[0]).max()) for at in range(8)]
+    assert gaps[0] > 0.01
+    assert max(gaps[5:]) < 1e-6
+
+
+def test_noise_on_pixels_stays_pixels() -> None:
+    env = wrapped(
+        "observation_envs:Cue", {"name": "observation-noise", "std": 60}, kwargs={"kind": "image_dict"}
+    )
+    obs, _ = env.reset(seed=0)
+    assert obs["image"].dtype == np.uint8
+    assert env.observation_space["image"].contains(obs["image"])
+    assert len(np.unique(obs["image"])) > 50
+    assert obs["v"].dtype == np.float32
+
+
+def test_action_noise_replaces_choices_and_disturbs_numbers_within_bounds() -> None:
+    env = wrapped("sample_envs:Recording", {"name": "action-noise", "probability": 0.5})
+    env.reset(seed=0)
+    taken = []
+    for _ in range(400):
+        env.step(0)
+        taken.append(env.unwrapped.actions[-1])
+    assert np.mean(np.array(taken) != 0) == pytest.approx(0.5 * 3 / 4, abs=0.08)
+    pendulum = wrapped("Pendulum-v1", {"name": "action-noise", "std": 1.0})
+    pendulum.reset(seed=0)
+    torques = []
+    for _ in range(200):
+        pendulum.step(np.zeros(1, np.float32))
+        torques.append(pendulum.unwrapped.last_u)
+    assert np.std(torques) == pytest.approx(1.0, rel=0.2)
+    assert np.abs(torques).max() <= 2.0
+
+
+def test_noise_is_for_training_and_repeats_with_the_seed() -> None:
+    config = EnvConfig(id="CartPole-v1", wrappers=({"name": "observation-noise", "std": 0.5},))
+    assert (
+        make_env(config, training=False).reset(seed=1)[0].tolist()
+        == wrapped("CartPole-v1").reset(seed=1)[0].tolist()
+    )
+    first = [make_env(config).reset(seed=1)[0].tolist() for _ in range(2)]
+    assert first[0] == first[1]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "wrapper", "message"),
+    [
+        ("CartPole-v1", {"name": "observation-noise", "std": -1}, "std must be at least 0"),
+        ("CartPole-v1", {"name": "observation-noise", "std": {"start": 1, "end": 0}}, "numbers of steps"),
+        ("CartPole-v1", {"name": "observation-noise", "std": "much"}, "std: must be a number or a schedule"),
+        ("FrozenLake-v1", {"name": "observation-noise", "std": 1}, "no numbers to disturb"),
+        ("CartPole-v1", {"name": "action-noise", "std": 1}, "takes probability, not std"),
+        ("Pendulum-v1", {"name": "action-noise", "probability": 0.1}, "takes std, not probability"),
+        ("CartPole-v1", "action-noise", "give a probability above 0"),
+        ("CartPole-v1", {"name": "action-noise", "probability": 2}, "from 0 to 1"),
+        ("CartPole-v1", {"name": "frame-stack", "k": 1}, "at least 2"),
+        ("FrozenLake-v1", {"name": "hide-components", "components": [0]}, "a vector of numbers"),
+    ],
+)
+def test_wrong_arguments_of_observation_wrappers(env_id: str, wrapper: Any, message: str) -> None:
+    with pytest.raises(GymnastError, match=message):
+        wrapped(env_id, wrapper)
+
+
+@pytest.mark.parametrize(
+    "wrapper",
+    [
+        {"name": "frame-stack", "k": 3},
+        {"name": "previous-action", "k": 2},
+        {"name": "previous-reward", "k": 2},
+        {"name": "observation-noise", "std": {"start": 1.0, "end": 0.1, "until": 20}},
+        {"name": "action-noise", "probability": 0.5},
+    ],
+)
+def test_the_state_of_a_wrapper_is_carried(wrapper: dict[str, Any]) -> None:
+    """As JSON, into an env that was reset with another seed: from there on both go the same way."""
+    config = EnvConfig(id="CartPole-v1", wrappers=(wrapper,))
+    ours, theirs = make_env(config), make_env(config)
+    ours.reset(seed=1)
+    for at in range(6):
+        ours.step(at % 2)
+    theirs.reset(seed=2)
+    carrying.set_env_state(theirs, json.loads(json.dumps(carrying.env_state(ours))))
+    for at in range(5):
+        here, there = ours.step(at % 2), theirs.step(at % 2)
+        assert np.asarray(here[0]).tobytes() == np.asarray(there[0]).tobytes()
+        assert here[1:4] == there[1:4]

@@ -20,7 +20,9 @@ from gymnast.algorithms.objective import Batch
 from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.errors import MissingExtra
 from gymnast.policies import build
+from gymnast.policies.action_form import ActionForm
 from gymnast.policies.build import build_policy
+from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
 from gymnast.policies.torch_network import TorchNetwork
@@ -41,11 +43,25 @@ HEADS: tuple[tuple[gym.Space[Any], dict[str, Any]], ...] = (
     (BOX, {"gaussian": "squashed"}),
     (BOX, {"gaussian": "clipped", "state_dependent_std": True}),
     (BOX, {"gaussian": "squashed", "state_dependent_std": True}),
+    (gym.spaces.MultiDiscrete([2, 3, 3]), {}),
+    (gym.spaces.Tuple([BOX, gym.spaces.Discrete(3), gym.spaces.MultiBinary(2)]), {"gaussian": "squashed"}),
+    (gym.spaces.Dict({"a": gym.spaces.Discrete(2), "b": BOX}), {"state_dependent_std": True}),
 )
 INPUTS: tuple[tuple[gym.Space[Any], dict[str, Any]], ...] = (
     (gym.spaces.Box(-1.0, 1.0, (2, 2)), {}),
     (gym.spaces.Discrete(5, start=1), {"discrete_obs": "one_hot"}),
     (gym.spaces.Discrete(5, start=1), {"discrete_obs": "embedding", "embedding_size": 3}),
+    (
+        gym.spaces.Dict(
+            {
+                "numbers": gym.spaces.Box(-1.0, 1.0, (2,)),
+                "choices": gym.spaces.Tuple(
+                    [gym.spaces.MultiDiscrete([2, 3]), gym.spaces.Discrete(2, start=1)]
+                ),
+            }
+        ),
+        {"frame_stack": 2},
+    ),
 )
 CASES = tuple(product(TRUNKS, HEADS, INPUTS))
 
@@ -67,24 +83,48 @@ def pair(
     return policies[0], policies[1]
 
 
-def random_batch(policy: Policy, n: int, seed: int) -> Batch:
-    """Samples as if another policy had collected them."""
+def random_observations(policy: Policy, n: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     space = policy.layout.observation_space
-    if isinstance(space, gym.spaces.Discrete):
+    if isinstance(space, gym.spaces.Dict):
+        space.seed(seed)
+        obs = np.zeros(n, policy.form.dtype)
+        rows = policy.form.rows(obs)
+        for index in range(n):
+            rows[index] = space.sample()
+        obs["choices/1"] += 1  # rows count from 0, this policy's space from 1
+    elif isinstance(space, gym.spaces.Discrete):
         obs = rng.integers(space.start, space.start + space.n, n)
     else:
         obs = rng.normal(size=(n, *space.shape)).astype(np.float32)
-    x = policy.encoder.encode(obs)
-    actions = policy.act(obs, policy.distribution.noise(rng, 1, n)[0])
-    log_probs, values = policy.evaluate(x, actions)
+    return obs
+
+
+def random_batch(policy: Policy, n: int, seed: int) -> Batch:
+    """Samples as if another policy had collected them, half of the time under masks."""
+    rng = np.random.default_rng(seed)
+    obs = random_observations(policy, n, seed)
+    x = policy.encode(obs)
+    masks = random_masks(policy, n, rng) if seed % 2 else None
+    actions = policy.act(obs, policy.distribution.noise(rng, 1, n)[0], masks)
+    log_probs, values = policy.evaluate(x, actions, masks)
 
     def near(array: np.ndarray) -> np.ndarray:
         return (array + rng.normal(0, 0.2, n)).astype(np.float32)
 
     # Old values lie well outside the clip range used below: its edge is a kink in the loss.
     old_values = (values + rng.choice([-1, 1], n) * rng.uniform(0.2, 0.5, n)).astype(np.float32)
-    return Batch(x, actions, near(log_probs), old_values, near(np.zeros(n)), near(values))
+    return Batch(x, actions, near(log_probs), old_values, near(np.zeros(n)), near(values), masks=masks)
+
+
+def random_masks(policy: Policy, n: int, rng: np.random.Generator) -> np.ndarray | None:
+    """Masks that forbid the first choice of each factor in half of the rows."""
+    form = ActionForm(policy.layout.action_space)
+    if not form.n_logits:
+        return None
+    masks = np.ones((n, form.n_logits), np.bool_)
+    masks[: n // 2, np.cumsum([0, *(size for size in form.sizes if size)])[:-1]] = False
+    return rng.permutation(masks)
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])
@@ -113,7 +153,8 @@ def test_outputs_and_gradients_are_equal(activation: str, layer_norm: bool) -> N
 
         d_outputs = rng.normal(size=forward[0].shape).astype(np.float32)
         d_values = rng.normal(size=9).astype(np.float32)
-        d_log_std = rng.normal(size=d_outputs.shape).astype(np.float32) if a.layout.continuous else None
+        std_shape = (a.layout.n_means, d_outputs.shape[1])
+        d_log_std = rng.normal(size=std_shape).astype(np.float32) if a.layout.continuous else None
         a.network.backward(d_outputs, d_log_std, d_values)
         b.network.backward(
             torch.from_numpy(d_outputs),
@@ -138,8 +179,8 @@ def test_a_large_batch_in_blocks_is_one_batch(n: int) -> None:
             if left is not None and right is not None:
                 assert left.shape == right.shape
                 assert_allclose(left, right, rtol=1e-4, atol=1e-5, err_msg=str(config))
-        shape = (a.layout.n_outputs, n)
-        d_outputs, d_log_std = (rng.normal(0, 1 / n, shape).astype(np.float32) for _ in range(2))
+        shapes = ((a.layout.n_outputs, n), (a.layout.n_means, n))
+        d_outputs, d_log_std = (rng.normal(0, 1 / n, shape).astype(np.float32) for shape in shapes)
         d_values = rng.normal(0, 1 / n, n).astype(np.float32)
         std = d_log_std if a.layout.continuous else None
         a.network.backward(d_outputs, std, d_values)
@@ -203,7 +244,7 @@ def test_updates_are_equal(
     batch = random_batch(policies[0], 22, seed)
     optimizers, stats = [], []
     for policy in policies:
-        optimizers.append(policy.network.build_optimizer((0.9, 0.999), 1e-5))
+        optimizers.append(build_optimizer(policy.network))
         stats.append(update(policy, optimizers[-1], algo, batch, hp, 8, np.random.default_rng(seed)))
     ours, theirs = (policy.arrays() for policy in policies)
     assert list(ours) == list(theirs)
@@ -229,13 +270,13 @@ def test_a_run_changes_engine_without_a_jump(to: str, case: Any, seed: int) -> N
     algo = PPO(PPOConfig(n_epochs=2))
     hp = algo.hyperparameters(0, 1)
     batch = random_batch(stays, 16, seed)
-    adam = stays.network.build_optimizer((0.9, 0.999), 1e-5)
+    adam = build_optimizer(stays.network)
     update(stays, adam, algo, batch, hp, 16, np.random.default_rng(0))
 
     other.load_arrays(stays.arrays())
-    carried = other.network.build_optimizer((0.9, 0.999), 1e-5)
+    carried = build_optimizer(other.network)
     carried.load_state(adam.state())
-    observations = np.asarray([obs_space.sample() for _ in range(20)])
+    observations = random_observations(stays, 20, seed)
     assert_allclose(stays.values(observations), other.values(observations), rtol=1e-4, atol=1e-5)
     noise = stays.distribution.noise(np.random.default_rng(seed), 1, 20)[0]
     assert_allclose(stays.act(observations, noise), other.act(observations, noise), rtol=1e-4, atol=1e-5)
@@ -285,6 +326,7 @@ import sys, numpy as np, gymnasium as gym
 from gymnast.algorithms.objective import Batch
 from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.policies.build import build_policy
+from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.settings import PolicyConfig
 from gymnast.training.update import update
 space = gym.spaces.Box(-1, 1, (3,))
@@ -292,7 +334,7 @@ policy = build_policy(PolicyConfig(layer_norm=True, state_dependent_std=True), "
 z = np.zeros(8, np.float32)
 batch = Batch(np.ones((8, 3), np.float32), np.ones((8, 3), np.float32), z, z, z, z)
 algo = PPO(PPOConfig(value_clip_range=0.2))
-optimizer = policy.network.build_optimizer((0.9, 0.999), 1e-5)
+optimizer = build_optimizer(policy.network)
 update(policy, optimizer, algo, batch, algo.hyperparameters(0, 1), 8, np.random.default_rng(0))
 policy.predict(np.zeros((2, 3), np.float32), rng=np.random.default_rng(0))
 print(sorted({"torch._dynamo", "torch._inductor", "sympy"} & set(sys.modules)), "torch" in sys.modules)

@@ -108,10 +108,11 @@ def test_an_empty_critic_is_linear_not_a_copy_of_the_actor() -> None:
 @pytest.mark.parametrize(
     ("obs", "actions", "message"),
     [
-        (gym.spaces.MultiBinary(3), ACTIONS, "observations of MultiBinary"),
-        (gym.spaces.Dict({"a": OBS}), ACTIONS, "observations of Dict"),
-        (OBS, gym.spaces.MultiDiscrete([2, 3]), "actions of MultiDiscrete"),
-        (OBS, gym.spaces.Box(-1, 1, (2, 2)), "actions of Box"),
+        (gym.spaces.Text(3), ACTIONS, "observations of Text"),
+        (gym.spaces.Dict({"a": OBS, "b": gym.spaces.Text(3)}), ACTIONS, "observations of Dict.*in 'b'"),
+        (OBS, gym.spaces.Text(3), "actions of Text"),
+        (OBS, gym.spaces.Box(0, 9, (2, 2), np.int64), "a Box of int64"),
+        (OBS, gym.spaces.Dict({"a": ACTIONS, "b": gym.spaces.Tuple([])}), "Tuple is empty"),
     ],
 )
 def test_other_spaces_are_refused(obs: Any, actions: Any, message: str) -> None:

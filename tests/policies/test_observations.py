@@ -114,8 +114,17 @@ def test_discrete_observations() -> None:
 
 
 def test_without_normalisation_float32_is_passed_through_and_the_rest_is_converted() -> None:
-    ours = encoder(gym.spaces.Box(0, 255, (2, 2), np.uint8))
-    assert ours.encode(np.full((3, 2, 2), 200, np.uint8)).tolist() == [[200.0] * 4] * 3
-    assert ours.encode(np.zeros((1, 2, 2), np.uint8)).dtype == np.float32
+    ours = encoder(gym.spaces.Box(0, 255, (4,), np.uint8))
+    assert ours.encode(np.full((3, 4), 200, np.uint8)).tolist() == [[200.0] * 4] * 3
+    assert ours.encode(np.zeros((1, 4), np.uint8)).dtype == np.float32
     ready = np.ones((2, 4), np.float32)
     assert np.shares_memory(encoder(gym.spaces.Box(-1, 1, (4,))).encode(ready), ready)
+
+
+def test_pixels_stay_bytes_unless_they_enter_as_numbers() -> None:
+    space = gym.spaces.Box(0, 255, (9, 9, 3), np.uint8)
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 9, 9, 3), np.uint8)
+    assert encoder(space).encode(pixels) is pixels
+    flat = encoder(space, encoder="mlp").encode(pixels)
+    assert flat.dtype == np.float32
+    assert_allclose(flat, pixels.reshape(2, -1) / 255.0, rtol=1e-6)

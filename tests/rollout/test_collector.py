@@ -38,6 +38,7 @@ class ScriptedEnvs:
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (3,))
         self.action_space: gym.Space[Any] = gym.spaces.Discrete(2, start=10)
         self.seeds = list(range(self.n_envs))
+        self.masks: np.ndarray | None = None
         self.reward_parts = ("bonus",) if self.bonus else ()
         self.episode, self.at = [0] * self.n_envs, [0] * self.n_envs
 

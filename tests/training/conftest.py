@@ -47,6 +47,8 @@ def train_in_short(
         "eval.episodes": 5,
         "stop.eval_return": None,
     }
+    if changes.get("algo__name", "ppo") != "ppo":  # one step an update: nothing to set
+        del common["algo.batch_size"], common["algo.n_epochs"]
     overrides = common | {key.replace("__", "."): value for key, value in changes.items()}
     return api.train(reference, overrides=overrides, runs_dir=runs_dir, control=control)
 

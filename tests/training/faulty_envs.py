@@ -61,3 +61,10 @@ class Faulty(gym.Env[np.ndarray, int]):
         if self.wanted_seed is not None and self.own_seed != self.wanted_seed:
             return None
         return self.switch.read_text() if self.switch.exists() else None
+
+
+class Speaking(gym.Env):
+    """Observations that no network takes."""
+
+    observation_space = gym.spaces.Text(5)
+    action_space = gym.spaces.Discrete(2)

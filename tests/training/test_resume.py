@@ -56,6 +56,27 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "frozenlake": ("FrozenLake-v1:ppo", {"env.backend": "sync"}),
     "taxi": ("Taxi-v4:ppo", {"env.backend": "sync", "env.max_episode_steps": 20}),
+    "taxi-masked": ("Taxi-v4:ppo-masked", {"env.backend": "sync", "env.max_episode_steps": 20}),
+    "parts-masked-workers": (
+        "action_envs:RightAction",
+        {
+            "env.backend": "workers",
+            "env.workers": 2,
+            "env.kwargs": {"space": "dict", "masked": True},
+            "env.action_masks": True,
+            "algo.batch_size": 0.5,
+        },
+    ),
+    "masked-memory": (
+        "action_envs:RightAction",
+        {
+            "env.backend": "sync",
+            "env.kwargs": {"space": "multi-discrete", "masked": True},
+            "env.action_masks": True,
+            "policy.memory": "gru",
+            "policy.memory_size": 8,
+        },
+    ),
     "bandit": ("gymnast/Bandit-v0:ppo", {"env.backend": "sync", "env.kwargs": {"arms": 10, "horizon": 7}}),
     "acrobot-workers": (
         "Acrobot-v1:ppo",

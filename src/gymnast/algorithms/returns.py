@@ -28,3 +28,39 @@ def gae(
     for t in range(len(rewards) - 2, -1, -1):
         advantages[t] += decay[t] * advantages[t + 1]
     return advantages
+
+
+def monte_carlo(
+    rewards: np.ndarray,
+    done: np.ndarray,
+    bootstrap: np.ndarray | None,
+    last_values: np.ndarray | None,
+    gamma: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Discounted returns to the end of each episode, and where they are known; all [T, N].
+
+    Without values a return is known if its episode ended in the rollout. With them every return is:
+    `bootstrap` [T, N] stands for what a time limit cut off, `last_values` [N] for what comes after.
+    """
+    goes_on = (~done).astype(rewards.dtype)
+    returns = rewards.copy() if bootstrap is None else rewards + gamma * bootstrap
+    if last_values is not None:
+        returns[-1] += gamma * goes_on[-1] * last_values
+    decay = gamma * goes_on
+    for t in range(len(rewards) - 2, -1, -1):
+        returns[t] += decay[t] * returns[t + 1]
+    if last_values is not None:
+        return returns, np.ones(done.shape, bool)
+    return returns, np.logical_or.accumulate(done[::-1], axis=0)[::-1]
+
+
+def episode_totals(values: np.ndarray, done: np.ndarray, begun: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each step, `values` at the first step of its episode, and whether that lies in the rollout.
+
+    values, done: [T, N]; begun: [N], whether the first row begins an episode.
+    """
+    first = np.vstack([begun[None], done[:-1]])
+    spread = values.copy()
+    for t in range(1, len(values)):
+        spread[t] = np.where(first[t], values[t], spread[t - 1])
+    return spread, np.logical_or.accumulate(first, axis=0)

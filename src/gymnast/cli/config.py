@@ -31,13 +31,14 @@ def show(
     json: AsJson = False,
     config_dir: ConfigDirs = None,
 ) -> None:
-    """Print the resolved settings and where each came from.
+    """Print the resolved settings and where each came from, and the network that they make.
 
     \b
     Examples:
       gymnast config show CartPole-v1:ppo
       gymnast config show my.yaml:fast algo.lr=1e-3 --json
     """
+    from gymnast.cli.network_tree import network_data, network_text
     from gymnast.config.dump import dump_config, plain_data
     from gymnast.config.load import SeveralVariantsError, load_config
 
@@ -55,9 +56,17 @@ def show(
             raise SeveralVariantsError(several.name, several.variants, "gymnast config show") from None
         if json:
             config = plain_data(resolved.config)
-            shown.append({"name": resolved.name, "config": config, "sources": resolved.sources})
+            shown.append(
+                {
+                    "name": resolved.name,
+                    "config": config,
+                    "sources": resolved.sources,
+                    "network": network_data(resolved.config),
+                }
+            )
         else:
             typer.echo(f"# {resolved.name}\n" + dump_config(resolved.config, resolved.sources), nl=False)
+            typer.echo(network_text(resolved.config), nl=False)
     if json:
         _print_json(shown[0] if len(shown) == 1 else shown)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gymnast.algorithms import ALGORITHMS
 from gymnast.config.files import SUFFIXES, config_folders, files_named, names_in, read_config_file
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError
@@ -79,7 +80,7 @@ def registered_entries(known: Iterable[str]) -> list[Entry]:
         if base not in newest or (spec.version or 0) > (gym.registry[newest[base]].version or 0):
             newest[base] = spec.id
     taken = set(known)
-    return [_about(env_id, env_id, ("ppo",)) for env_id in newest.values() if env_id not in taken]
+    return [_about(env_id, env_id, tuple(ALGORITHMS)) for env_id in newest.values() if env_id not in taken]
 
 
 def _entry(name: str, folders: Sequence[Path], config_dirs: Sequence[Path]) -> Entry:

@@ -70,12 +70,29 @@ def default_of(path: Keys, data: Any) -> Any:
     return parent.model_fields[last].get_default(call_default_factory=True, validated_data={})
 
 
-def leaf_keys(model: type[Section] = Config, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every settable key of the schema; a schedule is one key."""
+def leaf_keys(
+    model: type[Section] = Config, prefix: tuple[str, ...] = (), data: Mapping[str, Any] | None = None
+) -> Iterator[tuple[str, ...]]:
+    """Every settable key of the schema; a schedule is one key.
+
+    With `data`, only the keys of those members of a union that it names.
+    """
+    known: set[str] = set()
     for name, field in model.model_fields.items():
-        nested = [section for section in sections_in(field.annotation) if section is not Schedule]
-        if nested and "tuple" not in str(field.annotation):
-            for section in nested:
-                yield from leaf_keys(section, (*prefix, name))
-        else:
+        nested = nested_sections(field.annotation)
+        if not nested or "tuple" in str(field.annotation):
             yield (*prefix, name)
+            continue
+        below = None if data is None else data.get(name) or {}
+        chosen = nested if below is None else [_choose(nested, below)]
+        for section in chosen:
+            within = below if isinstance(below, Mapping) else None if below is None else {}
+            for path in leaf_keys(section, (*prefix, name), within):
+                if ".".join(path) not in known:  # members of a union share most of their keys
+                    known.add(".".join(path))
+                    yield path
+
+
+def nested_sections(annotation: Any) -> list[type[Section]]:
+    """The sections below a field; a schedule is a value, not a section."""
+    return [section for section in sections_in(annotation) if section is not Schedule]

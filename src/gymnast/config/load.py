@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from gymnast.algorithms import ALGORITHMS, DEFAULT_ALGO
 from gymnast.config.fields import Keys, leaf_keys
 from gymnast.config.files import (
     SUFFIXES,
@@ -24,7 +25,7 @@ from gymnast.config.files import (
     read_config_file,
     split_reference,
 )
-from gymnast.config.merge import DEFAULT_ALGO, Layer, Merged
+from gymnast.config.merge import Layer, Merged
 from gymnast.config.overrides import Overrides, apply_overrides, overridden
 from gymnast.config.problems import explain
 from gymnast.config.reading import line_of, shown
@@ -77,12 +78,12 @@ def resolve(
         problems = explain(error, merged.data, lambda path: _place(merged, path, name))
         count = f"{name}: {len(problems)} problems\n  " if len(problems) > 1 else ""
         raise GymnastError(count + "\n  ".join(problems)) from None
-    return ResolvedConfig(config, name, variant, sources_of(merged))
+    return ResolvedConfig(config, name, variant, sources_of(merged, config))
 
 
-def sources_of(merged: Merged) -> dict[str, str]:
-    """Every dotted key of the schema with the label of the layer that last touched it."""
-    origins = {keys: merged.origins.get(keys) for keys in leaf_keys()}
+def sources_of(merged: Merged, config: Config) -> dict[str, str]:
+    """Every dotted key of the config with the label of the layer that last touched it."""
+    origins = {keys: merged.origins.get(keys) for keys in leaf_keys(data=config.model_dump())}
     return {".".join(keys): "default" if layer is None else layer.label for keys, layer in origins.items()}
 
 
@@ -120,6 +121,8 @@ def find_layers(
 
         name = current_id(name)  # an older id, such as Taxi-v3
     files = [read_config_file(path) for path in files_named(name, folders)]
+    if variant in ALGORITHMS and files and not any(variant in file.variants for file in files):
+        return _untuned(files[0], name, variant, folders, overrides)
     if files:
         variant = _variant_of(files, variant, name)
         file = next(file for file in files if variant is None or variant in file.variants)
@@ -140,19 +143,31 @@ def _variant_of(files: Sequence[ConfigFile], variant: str | None, name: str) -> 
     raise GymnastError(f"{name} has no variant {variant!r}{hint}")
 
 
+def _untuned(
+    file: ConfigFile, name: str, algo: str, folders: Sequence[Path], overrides: Overrides
+) -> tuple[str, str | None, list[Layer]]:
+    """An algorithm that the preset has no variant for: its env, with what suits the algorithm anywhere."""
+    known = [
+        replace(layer, data={"env": {key: value for key, value in env.items() if key != "n_envs"}})
+        for layer in layers_of(file, None, folders)
+        if isinstance(env := layer.data.get("env"), dict)
+    ]
+    env_id = next((layer.data["env"]["id"] for layer in reversed(known) if "id" in layer.data["env"]), name)
+    full_name, _, layers = _without_preset(f"{env_id}:{algo}", env_id, algo, folders, overrides)
+    return full_name, algo, [*layers, *known]
+
+
 def _without_preset(
     reference: str, name: str, variant: str | None, folders: Sequence[Path], overrides: Overrides
 ) -> tuple[str, str | None, list[Layer]]:
     from gymnast.config.from_spaces import defaults_for
 
-    if variant == DEFAULT_ALGO or variant is None:
-        env_id = name
+    algo = DEFAULT_ALGO
+    if variant is None or variant in ALGORITHMS:
+        env_id, algo = name, variant or DEFAULT_ALGO
     elif _IMPORT_PATH.fullmatch(reference):
         env_id = reference
     else:
         raise GymnastError(f"there is no preset {reference!r}{did_you_mean(name, names_in(folders))}")
-    return (
-        f"{env_id}:{DEFAULT_ALGO}",
-        DEFAULT_ALGO,
-        [Layer(defaults_for(env_id, overridden(overrides, "env")), "defaults from the spaces")],
-    )
+    defaults = defaults_for(env_id, overridden(overrides, "env"), algo)
+    return f"{env_id}:{algo}", algo, [Layer(defaults, "defaults from the spaces")]

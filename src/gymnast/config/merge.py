@@ -1,8 +1,8 @@
 """Merging config layers, remembering which layer each key came from.
 
 Maps merge and lists replace. Two maps are replaced as a whole because the old keys would have no
-meaning beside the new ones: `algo` when its `name` changes, and a schedule that is written anew in
-another form. A step budget in one unit replaces one in the other.
+meaning beside the new ones: `algo` and its `optimizer` when their `name` changes, and a schedule that
+is written anew in another form. A step budget in one unit replaces one in the other.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gymnast.algorithms import DEFAULT_ALGO
 from gymnast.config.fields import Keys
-
-DEFAULT_ALGO = "ppo"  # what an `algo` map without a name means
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +82,8 @@ class Merged:
 def _starts_anew(path: Keys, old: dict[str, Any], new: dict[str, Any]) -> bool:
     if path == ("algo",):
         return "name" in new and new["name"] != old.get("name", DEFAULT_ALGO)
+    if path == ("algo", "optimizer"):
+        return "name" in new and new["name"] != old.get("name")
     if len(path) == 2 and path[0] == "algo" and ("start" in new or "points" in new):
         return _kind(new) != _kind(old) and _kind(new) is not None
     return False

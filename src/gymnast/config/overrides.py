@@ -16,12 +16,13 @@ Override = tuple[tuple[str, ...], Any]
 
 COMMAND_LINE = "command line"
 FROM_PYTHON = "overrides"
+_NAMES = (("algo", "name"), ("algo", "optimizer", "name"))  # a changed one empties the map beside it
 
 
 def apply_overrides(merged: Merged, overrides: Overrides) -> None:
-    """Lay the overrides over everything else, a changed algorithm first: it empties the old map."""
+    """Lay the overrides over everything else, a changed name first: it empties the old map."""
     label, pairs = _read(overrides)
-    for path, value in sorted(pairs, key=lambda pair: pair[0] != ("algo", "name")):
+    for path, value in sorted(pairs, key=lambda pair: pair[0] not in _NAMES):
         for depth in range(1, len(path)):
             _open_map(merged, path[:depth], path, label)
         if (

@@ -49,11 +49,18 @@ def explain(error: ValidationError, data: dict[str, Any], where: Where) -> list[
 def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Keys, str]]:
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, MisfitError):
-        return [(tuple(key.split(".")), problem) for key, problem in cause.problems.items()]
+        return [(_as_path(key), problem) for key, problem in cause.problems.items()]
     path = _path_in_data(detail, data)
+    if detail["type"] == "union_tag_invalid":
+        return [((*path, "name"), _wrong_name(detail))]
     if detail["type"] == "extra_forbidden":
         return [(path, unknown_key(path, data))]
     return [(path, _say(detail))]
+
+
+def _as_path(key: str) -> Keys:
+    """'interventions.0.key' → ('interventions', 0, 'key')."""
+    return tuple(int(part) if part.isdigit() else part for part in key.split("."))
 
 
 def _path_in_data(detail: ErrorDetails, data: Any) -> Keys:
@@ -79,7 +86,7 @@ def unknown_key(path: Keys, data: Any) -> str:
     beside = list(model.model_fields) if model is not None else []
     if nearest(word, beside, 1):
         return "unknown key" + _nearest_hint(word, beside)
-    elsewhere = [dotted(keys) for keys in leaf_keys() if keys[-1] == word]
+    elsewhere = [dotted(keys) for keys in leaf_keys() if keys[-1] == word and keys != path]
     if elsewhere:
         return f"unknown key (did you mean {' or '.join(repr(key) for key in elsewhere)}?)"
     return f"unknown key; there are {', '.join(beside)}" if beside else "unknown key"
@@ -98,12 +105,17 @@ def _say(detail: ErrorDetails) -> str:
             "less than or equal to", "at most"
         )
     hint = ""
-    if kind in ("literal_error", "union_tag_invalid") and isinstance(got, str):
-        ctx = detail.get("ctx", {})
-        hint = _nearest_hint(
-            got, re.findall(r"'([^']*)'", str(ctx.get("expected", ctx.get("expected_tags", ""))))
-        )
+    if kind == "literal_error" and isinstance(got, str):
+        hint = _nearest_hint(got, re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected", ""))))
     return f"{words}, got {_short(got)}{hint}"
+
+
+def _wrong_name(detail: ErrorDetails) -> str:
+    """A `name` that no member of a union has."""
+    ctx = detail.get("ctx", {})
+    names, got = re.findall(r"'([^']*)'", str(ctx.get("expected_tags", ""))), str(ctx.get("tag", ""))
+    choices = ", ".join(repr(name) for name in names[:-1]) + f" or {names[-1]!r}"
+    return f"must be {choices}, got {got!r}{_nearest_hint(got, names)}"
 
 
 def _nearest_hint(word: str, choices: list[str]) -> str:

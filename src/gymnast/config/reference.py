@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from gymnast.config.fields import sections_in
+from gymnast.config.fields import nested_sections
 from gymnast.config.schedules import Schedule
 from gymnast.config.schema import Config
 from gymnast.config.values import Section
@@ -53,14 +53,36 @@ def keys(model: type[Section] = Config, prefix: str = "") -> list[Key]:
     found: list[Key] = []
     for name, field in model.model_fields.items():
         found.append(_key(f"{prefix}{name}", field))
-        for section in _nested(field.annotation):
-            found += keys(section, f"{prefix}{name}.")
+        sections = nested_sections(field.annotation)
+        below = [(section, keys(section, f"{prefix}{name}.")) for section in sections]
+        found += below[0][1] if len(below) == 1 else _together(below)
     return found
+
+
+def _together(members: list[tuple[type[Section], list[Key]]]) -> list[Key]:
+    """The keys of a union's members, each said once, with the members that have it so."""
+    owners: dict[Key, list[str]] = {}
+    for section, found in members:
+        for key in found:
+            owners.setdefault(key, []).append(_tag(section))
+    return [
+        key
+        if len(tags) == len(members)
+        else Key(key.name, key.default, f"{key.description} ({', '.join(tags)})".strip())
+        for key, tags in owners.items()
+    ]
+
+
+def _tag(section: type[Section]) -> str:
+    """The name by which a union knows this member."""
+    return str(section.model_fields["name"].default)
 
 
 def markdown() -> str:
     """The whole page."""
-    parts = [_INTRODUCTION, *_tables(Config, "", "The whole config"), _SCHEDULES]
+    # What several members of a union have below them is shown once.
+    tables = dict.fromkeys(_tables(Config, "", "The whole config"))
+    parts = [_INTRODUCTION, *tables, _SCHEDULES]
     return "\n".join([*parts, *_tables(Schedule, "", "Keys of a schedule", level=3)])
 
 
@@ -71,23 +93,21 @@ def _tables(model: type[Section], prefix: str, title: str, level: int = 2) -> li
     for name, field in model.model_fields.items():
         key = _key(f"{prefix}{name}", field)
         lines.append(f"| `{key.name}` | {key.default} | {key.description} |")
-        for section in _nested(field.annotation):
-            below += _tables(section, f"{key.name}.", f"`{key.name}`")
+        sections = nested_sections(field.annotation)
+        for section in sections:
+            which = f" with `name: {_tag(section)}`" if len(sections) > 1 else ""
+            below += _tables(section, f"{key.name}.", f"`{key.name}`{which}")
     return ["\n".join(lines) + "\n", *below]
 
 
 def _key(name: str, field: FieldInfo) -> Key:
-    if _nested(field.annotation) and "tuple" not in str(field.annotation):
+    if nested_sections(field.annotation) and "tuple" not in str(field.annotation):
         default = "a section"
     elif field.is_required():
         default = "required"
     else:
         default = f"`{_shown(field.get_default(call_default_factory=True, validated_data={}))}`"
     return Key(name, default, field.description or "")
-
-
-def _nested(annotation: Any) -> list[type[Section]]:
-    return [section for section in sections_in(annotation) if section is not Schedule]
 
 
 def _shown(value: Any) -> str:

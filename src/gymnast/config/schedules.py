@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
@@ -221,3 +221,8 @@ def _range_words(low: float, high: float) -> str:
     if low == -math.inf:
         return f"be at most {high:g}"
     return f"stay within [{low:g}, {high:g}]"
+
+
+def takes_schedule(annotation: Any) -> bool:
+    """Whether a field of this type is a number that may move."""
+    return annotation is Schedule or any(takes_schedule(part) for part in get_args(annotation))

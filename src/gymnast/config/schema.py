@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from gymnast.algorithms import ALGORITHMS, DEFAULT_ALGO
 from gymnast.algorithms.ppo import PPOConfig
-from gymnast.config.schedules import Schedule
-from gymnast.config.values import Section, resolve_batch_size
+from gymnast.algorithms.settings import AlgoSettings
+from gymnast.config.schedules import Schedule, takes_schedule
+from gymnast.config.values import Section
 from gymnast.envs.settings import EnvConfig
+from gymnast.errors import did_you_mean
 from gymnast.policies.settings import PolicyConfig
-from gymnast.rollout.settings import EvalConfig
+from gymnast.rollout.settings import EvalConfig, memory_problems
+from gymnast.training.interventions import InterventionConfig
 from gymnast.training.settings import BudgetConfig, CheckpointConfig, StopConfig
 
-AlgoConfig = PPOConfig  # becomes a union discriminated by `name` with the second algorithm
+
+def _named(algo: Any) -> Any:
+    """A map without a name is of the default algorithm."""
+    return {"name": DEFAULT_ALGO, **algo} if isinstance(algo, dict) else algo
+
+
+if TYPE_CHECKING:
+    AlgoConfig: TypeAlias = AlgoSettings
+else:  # a type checker cannot read a union that is made from a table
+    AlgoConfig = Annotated[
+        Union[tuple(algorithm.Settings for algorithm in ALGORITHMS.values())],  # noqa: UP007
+        Field(discriminator="name"),
+        BeforeValidator(_named),
+    ]
 
 
 class MisfitError(ValueError):
@@ -39,19 +56,25 @@ class Config(Section):
     stop: StopConfig = Field(default_factory=StopConfig, description="Scores that end training.")
     eval: EvalConfig = Field(default_factory=EvalConfig, description="Scoring the policy.")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="What is kept.")
+    interventions: tuple[InterventionConfig, ...] = Field(
+        (), description="Rules that change hyperparameters when a metric stalls."
+    )
 
     @model_validator(mode="after")
     def _sections_fit_together(self) -> Config:
         problems: dict[str, str] = {}
         n_envs, n_steps = self.env.n_envs, self.algo.n_steps
         try:
-            resolve_batch_size(self.algo.batch_size, n_envs * n_steps)
+            self.algo.minibatch_size(n_envs * n_steps)
         except ValueError as error:
             problems["algo.batch_size"] = f"{error} ({n_envs} envs × {n_steps} steps)"
+        if self.policy.memory != "none" and not problems:
+            problems |= memory_problems(self.algo, n_envs)
         if self.policy.shared and self.policy.critic_hidden is not None:
             problems["policy.critic_hidden"] = (
                 "a shared trunk has no critic widths of its own; drop one of the two"
             )
+        problems |= self._misfitting_rules()
         budget = self.budget
         if budget.wall_time is not None and budget.env_steps is None and budget.vec_steps is None:
             moving = [
@@ -64,3 +87,19 @@ class Config(Section):
         if problems:
             raise MisfitError(problems)
         return self
+
+    def _misfitting_rules(self) -> dict[str, str]:
+        """Interventions whose setting is none that this algorithm can change while it runs."""
+        fields = type(self.algo).model_fields
+        numbers = {name: value for name, value in self.algo if takes_schedule(fields[name].annotation)}
+        problems: dict[str, str] = {}
+        for index, rule in enumerate(self.interventions):
+            name, where = rule.setting, f"interventions.{index}.setting"
+            if name is None:
+                continue
+            if name not in numbers:
+                hint = did_you_mean(name, numbers)
+                problems[where] = f"{self.algo.name} has no number {name!r} to change{hint}"
+            elif numbers[name] is None and rule.set is None:
+                problems[where] = f"algo.{name} is null: there is nothing to multiply; use set"
+        return problems

@@ -12,11 +12,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
+from gymnast.envs.actions import random_actions
 from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
@@ -70,26 +69,26 @@ def _seconds_per_step(envs: Envs) -> float:
     """The median over a short while: one slow reset or a busy moment must not decide."""
     try:
         envs.reset()
-        actions = [_random_actions(envs.action_space, envs.n_envs, seed) for seed in range(8)]
-        envs.step(actions[0])
+        random = np.random.default_rng(0)
+        actions = [random_actions(envs.action_space, envs.n_envs, random) for _ in range(8)]
+        envs.step(_allowed(envs, actions[0], random))
         took: list[float] = []
         end = time.perf_counter() + _MEASURED_SECONDS
         while len(took) < 3 or (time.perf_counter() < end and len(took) < 500):
+            chosen = _allowed(envs, actions[len(took) % 8], random)
             start = time.perf_counter()
-            envs.step(actions[len(took) % 8])
+            envs.step(chosen)
             took.append(time.perf_counter() - start)
         return float(np.median(took))
     finally:
         envs.close()
 
 
-def _random_actions(space: gym.Space[Any], n_envs: int, seed: int) -> np.ndarray:
-    random = np.random.default_rng(seed)
-    if isinstance(space, gym.spaces.Discrete):
-        return random.integers(0, int(space.n), size=n_envs)
-    assert isinstance(space, gym.spaces.Box)
-    low, high = np.maximum(space.low, -1.0), np.minimum(space.high, 1.0)
-    return random.uniform(low, np.maximum(low, high), size=(n_envs, *space.shape)).astype(np.float32)
+def _allowed(envs: Envs, actions: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """The actions drawn beforehand, unless masks say that others are wanted now."""
+    if envs.masks is None:
+        return actions
+    return random_actions(envs.action_space, envs.n_envs, random, envs.masks)
 
 
 def usable_cores() -> int:

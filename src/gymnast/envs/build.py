@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from gymnast.envs.actions import check_masks
 from gymnast.envs.backend_choice import choose_backend
 from gymnast.envs.contract import Envs
 from gymnast.envs.envpool import build_envpool, why_not_envpool
 from gymnast.envs.in_process import InProcessEnvs
 from gymnast.envs.native import build_native, why_not_native
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import make_env, reward_parts
+from gymnast.envs.single import active_wrappers, make_env, reward_parts
 from gymnast.envs.spaces import check_spaces
+from gymnast.envs.wrappers import check_wrapper, gives_masks
 from gymnast.errors import GymnastError, did_you_mean
 
 BACKENDS = ("sync", "workers", "native", "envpool")
@@ -32,6 +34,7 @@ def build_envs(
     config's.
     """
     n_envs = config.n_envs if n_envs is None else n_envs
+    _check_masks_wanted(config, training)
     seeds = env_seeds(seed, n_envs)
 
     def build(name: str) -> Envs:
@@ -80,17 +83,29 @@ def _why_not(config: EnvConfig, backend: str, training: bool, render_mode: str |
     return None
 
 
+def _check_masks_wanted(config: EnvConfig, training: bool) -> None:
+    """A wrapper that forbids actions would do nothing, in silence, if nobody looked at its masks."""
+    if config.action_masks:
+        return
+    for wrapper in active_wrappers(config, training=training):
+        if gives_masks(check_wrapper(wrapper)):
+            raise GymnastError(f"wrapper '{wrapper.name}' works by action masks: set env.action_masks=true")
+
+
 def _in_process(
     config: EnvConfig, seeds: list[int], training: bool, render_mode: str | None
 ) -> InProcessEnvs:
     first = make_env(config, training=training, render_mode=render_mode)
     try:
         check_spaces(first.observation_space, first.action_space, config.id)
+        check_masks(config, first.action_space)
     except GymnastError:
         first.close()
         raise
     others = [make_env(config, training=training, render_mode=render_mode) for _ in seeds[1:]]
-    return InProcessEnvs([first, *others], seeds, reward_parts(config, training=training))
+    return InProcessEnvs(
+        [first, *others], seeds, reward_parts(config, training=training), masked=config.action_masks
+    )
 
 
 def env_seeds(seed: int, count: int) -> list[int]:

@@ -46,10 +46,17 @@ class Envs(Protocol):
     n_envs: int
     # Of a single env, in the plain form of `envs/spaces.py`: Box float32 (or uint8), Discrete from 0.
     observation_space: gym.Space[Any]
-    action_space: gym.Space[Any]
+    action_space: gym.Space[Any]  # Discrete from 0, Box [A] float32; any other as the env has it
     seeds: list[int]  # the seed each env was first reset with
     reward_parts: tuple[str, ...]  # names of the shares that wrappers add
     carries_state: bool  # whether `snapshot` can bring every env back exactly
+
+    @property
+    def masks(self) -> np.ndarray | None:
+        """[N, M] bool: what may be done on the observations handed out last (`policies/masks.py`).
+
+        None unless env.action_masks is on. Like the arrays of a step, it may be overwritten by the next.
+        """
 
     def reset(self) -> np.ndarray:
         """Start every env from its own seed; the first observations [N, …]."""
@@ -57,7 +64,8 @@ class Envs(Protocol):
     def step(self, actions: np.ndarray) -> Step:
         """Step every env; raises EnvFailure if one raises or returns NaN.
 
-        Discrete actions count from 0, whatever the env's own numbering.
+        Discrete actions count from 0, whatever the env's own numbering; those of several parts are
+        flat, [N, K] (`policies/action_form.py`), whatever the env wants them to be.
         """
 
     def snapshot(self) -> dict[str, Any]:

@@ -15,12 +15,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from gymnast.envs.actions import plain_action_space
 from gymnast.envs.contract import EnvFailure, Envs, Step
 from gymnast.envs.in_process import Frame, episode_seed
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec, make_env
 from gymnast.envs.spaces import array_type, check_spaces, first_value, plain_space
 from gymnast.errors import MissingExtra, did_you_mean
+from gymnast.policies.action_form import ActionForm, is_plain
 
 
 def why_not_envpool(
@@ -33,6 +35,8 @@ def why_not_envpool(
         return "wrappers go around single envs"
     if render_mode is not None:
         return "rendering needs single envs"
+    if config.action_masks:
+        return "env.action_masks needs single envs, whose infos hold the masks"
     if config.kwargs:
         return "env.kwargs are those of Gymnasium's class"
     import envpool
@@ -63,6 +67,7 @@ class EnvPoolEnvs:
     backend = "envpool"
     carries_state = False
     reward_parts: tuple[str, ...] = ()
+    masks: np.ndarray | None = None
 
     def __init__(
         self,
@@ -75,7 +80,8 @@ class EnvPoolEnvs:
     ) -> None:
         self.n_envs = n_envs
         self.observation_space = plain_space(observation_space)
-        self.action_space = plain_space(action_space)
+        self.action_space = plain_action_space(action_space)
+        self._form = None if is_plain(self.action_space) else ActionForm(self.action_space)
         self.seeds = [seed] * n_envs  # EnvPool derives each env's from it
         self._env_id = env_id
         self._options = {} if max_episode_steps is None else {"max_episode_steps": max_episode_steps}
@@ -110,6 +116,8 @@ class EnvPoolEnvs:
     def step(self, actions: np.ndarray) -> Step:
         frame = self._next_frame()
         step = frame.step
+        if self._form is not None:
+            actions = self._form.batch(actions)
         actions = np.array(actions, dtype=self._pool.action_space.dtype)
         if self._first_action:
             actions += self._first_action

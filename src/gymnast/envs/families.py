@@ -23,6 +23,7 @@ class Family:
 
 
 FAMILIES: tuple[Family, ...] = (
+    Family("memory tasks", None, None, ("gymnast.envs.tmaze",), ("gymnast/TMaze",)),
     Family("bandits", None, None, ("gymnast.envs.bandit",), ("gymnast/",)),
     Family("classic control", None, None, ("gymnasium.envs.classic_control",)),
     Family("toy text", None, None, ("gymnasium.envs.toy_text",)),

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from gymnast.envs.actions import plain_action_space
 from gymnast.envs.contract import EnvFailure, Envs, Step
 from gymnast.envs.in_process import Frame, episode_seed
 from gymnast.envs.settings import EnvConfig
@@ -16,6 +17,7 @@ from gymnast.envs.single import active_wrappers, find_spec
 from gymnast.envs.snapshot import random_state, set_random_state
 from gymnast.envs.spaces import array_type, check_spaces, first_value, plain_space
 from gymnast.errors import GymnastError
+from gymnast.policies.action_form import ActionForm, is_plain
 
 _CARTPOLE = "gymnasium.envs.classic_control.cartpole:CartPoleVectorEnv"
 
@@ -26,6 +28,8 @@ def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str
         return "wrappers go around single envs"
     if render_mode is not None:
         return "rendering needs single envs"
+    if config.action_masks:
+        return "env.action_masks needs single envs, whose infos hold the masks"
     spec = find_spec(config.id)
     if spec is None or spec.vector_entry_point is None:
         return "it has no vectorised class of its own"
@@ -88,11 +92,13 @@ class NativeEnvs:
     backend = "native"
     carries_state = False
     reward_parts: tuple[str, ...] = ()
+    masks: np.ndarray | None = None
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], seed: int) -> None:
         self.n_envs = env.num_envs
         self.observation_space = plain_space(env.single_observation_space)
-        self.action_space = plain_space(env.single_action_space)
+        self.action_space = plain_action_space(env.single_action_space)
+        self._form = None if is_plain(self.action_space) else ActionForm(self.action_space)
         self.seeds = [seed] * self.n_envs
         self._env = env
         self._episodes = 0
@@ -123,9 +129,12 @@ class NativeEnvs:
     def step(self, actions: np.ndarray) -> Step:
         frame = self._next_frame()
         step = frame.step
-        actions = np.array(actions, dtype=self._action_dtype)
-        if self._first_action:
-            actions += self._first_action
+        if self._form is not None:
+            actions = self._form.batch(actions)
+        else:
+            actions = np.array(actions, dtype=self._action_dtype)
+            if self._first_action:
+                actions += self._first_action
         try:
             obs, rewards, terminated, truncated, infos = self._env.step(actions)
             step.rewards[:] = rewards

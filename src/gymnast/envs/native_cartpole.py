@@ -26,6 +26,7 @@ class NativeCartPole:
     backend = "native"
     carries_state = True
     reward_parts: tuple[str, ...] = ()
+    masks: np.ndarray | None = None
 
     def __init__(self, env: CartPoleVectorEnv, seed: int, sutton_barto_reward: bool) -> None:
         self.n_envs = n = env.num_envs

@@ -50,4 +50,7 @@ class EnvConfig(Section):
     kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments of the env itself.")
     max_episode_steps: PositiveCount | None = Field(None, description="Time limit instead of the env's own.")
     wrappers: tuple[WrapperConfig, ...] = Field((), description="Applied in order, innermost first.")
+    action_masks: bool = Field(
+        False, description="Never do what info['action_mask'] forbids; see docs/action-spaces.md."
+    )
     spec: SpecConfig = Field(default_factory=SpecConfig, description="Labels, names, range, threshold.")

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 import gymnasium as gym
 import numpy as np
 
+from gymnast.envs.actions import action_array_type
 from gymnast.envs.in_process import Frame
-from gymnast.envs.spaces import array_type
 
 _CACHE_LINE = 64
 
@@ -31,10 +31,11 @@ class SharedBlock:
         observation_space: gym.Space[Any],
         action_space: gym.Space[Any],
         parts: Sequence[str],
+        mask_size: int = 0,
     ) -> None:
         def lay_out(allocate: Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]) -> Any:
-            shape, dtype = array_type(action_space)
-            frames = tuple(Frame(n_envs, observation_space, parts, allocate) for _ in range(2))
+            shape, dtype = action_array_type(action_space)
+            frames = tuple(Frame(n_envs, observation_space, parts, allocate, mask_size) for _ in range(2))
             return allocate((n_envs, *shape), dtype), frames
 
         size = 0

@@ -10,13 +10,15 @@ from typing import Any
 
 import gymnasium as gym
 
-import gymnast.envs.bandit  # noqa: F401  registers gymnast/Bandit-v0
+import gymnast.envs.bandit  # registers gymnast/Bandit-v0
+import gymnast.envs.tmaze  # noqa: F401  registers gymnast/TMaze-v0
 from gymnast.envs.aliases import ALIASES, current_id
 from gymnast.envs.families import family_of
-from gymnast.envs.import_path import import_module, load_class
 from gymnast.envs.settings import EnvConfig, WrapperConfig
-from gymnast.envs.wrappers import check_wrapper, is_training_only, parts_of
+from gymnast.envs.wrappers import check_wrapper, is_training_only, parts_of, wrapper_arguments
+from gymnast.envs.wrappers.base import EnvWrapper
 from gymnast.errors import GymnastError, MissingExtra, did_you_mean
+from gymnast.import_path import import_module, load_class
 
 _PRESETS = Path(__file__).parent.parent / "presets"
 
@@ -26,10 +28,13 @@ def make_env(
 ) -> gym.Env[Any, Any]:
     """Build one env with its wrappers; `training=False` leaves out those meant for training only."""
     env = _make_base(config, render_mode)
+    names = config.spec.observation_names
     for wrapper_config in active_wrappers(config, training=training):
         wrapper = check_wrapper(wrapper_config)
         try:
-            env = wrapper(env, **wrapper_config.arguments)
+            arguments = _with_labels(wrapper, wrapper_config.arguments, config.spec.action_labels)
+            env = wrapper(env, **_with_names(wrapper, arguments, names))
+            names = names_after(env, names)
         except GymnastError:
             raise
         except Exception as error:
@@ -38,6 +43,29 @@ def make_env(
                 f" {type(error).__name__}: {error}"
             ) from error
     return env
+
+
+def _with_names(wrapper: Any, arguments: dict[str, Any], names: tuple[str, ...] | None) -> dict[str, Any]:
+    """The names of the observation's components, for a wrapper that takes them and was given none."""
+    if "observation_names" in wrapper_arguments(wrapper):
+        return {"observation_names": names, **arguments}
+    return arguments
+
+
+def _with_labels(wrapper: Any, arguments: dict[str, Any], labels: tuple[str, ...] | None) -> dict[str, Any]:
+    """The labels of the actions, likewise."""
+    if labels is not None and "action_labels" in wrapper_arguments(wrapper):
+        return {"action_labels": labels, **arguments}
+    return arguments
+
+
+def names_after(layer: gym.Env[Any, Any], names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Names of the components that a wrapper shows, from those it is given; None where they get lost."""
+    if names is None or not isinstance(layer, gym.Wrapper):
+        return names
+    if isinstance(layer, EnvWrapper):
+        return layer.names(names)
+    return names if layer.observation_space == layer.env.observation_space else None
 
 
 def active_wrappers(config: EnvConfig, *, training: bool) -> tuple[WrapperConfig, ...]:

@@ -11,8 +11,10 @@ import numpy as np
 
 from gymnast.envs.families import OTHER, family_of
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import find_spec, make_env
+from gymnast.envs.single import find_spec, make_env, names_after
+from gymnast.envs.wrappers.combinations import labels_of
 from gymnast.errors import GymnastError
+from gymnast.policies.action_form import ActionForm, why_not_supported
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class EnvSpec:
     """One env, described: read from Gymnasium where it knows, from the preset otherwise."""
 
     id: str
-    action_labels: tuple[str, ...]  # one per Discrete action, or per component of a Box
+    action_labels: tuple[str, ...]  # one per Discrete action; otherwise one per part (`ActionForm.labels`)
     observation_names: tuple[str, ...]  # one per component; a Discrete observation has one
     reward_range: tuple[float, float]  # of a step; infinite where nothing is known
     solved_at: float | None  # mean return that counts as solved
@@ -35,6 +37,8 @@ def read_spec(config: EnvConfig) -> EnvSpec:
     env = make_env(config, training=False)
     try:
         observation_space, action_space = env.observation_space, env.action_space
+        names = _observation_names(config, env)
+        own_labels = labels_of(env)
         described = _first_sentence(type(env.unwrapped).__doc__ or "")
     finally:
         env.close()
@@ -49,11 +53,9 @@ def read_spec(config: EnvConfig) -> EnvSpec:
         solved_at = registered.reward_threshold
     return EnvSpec(
         id=registered.id if registered is not None else config.id,
-        action_labels=_labels(
-            config, "action_labels", given.action_labels, "action {}", _count(action_space)
-        ),
+        action_labels=own_labels or _action_labels(config, action_space),
         observation_names=_labels(
-            config, "observation_names", given.observation_names, "obs[{}]", _components(observation_space)
+            config, "observation_names", names, "obs[{}]", _components(observation_space)
         ),
         reward_range=given.reward_range or (float("-inf"), float("inf")),
         solved_at=solved_at,
@@ -83,8 +85,25 @@ def _time_limit(config: EnvConfig, registered: gym.envs.registration.EnvSpec | N
     return min(limits, default=None)
 
 
-def _count(space: gym.Space[Any]) -> int:
-    return int(space.n) if isinstance(space, gym.spaces.Discrete) else _components(space)
+def _observation_names(config: EnvConfig, env: gym.Env[Any, Any]) -> tuple[str, ...] | None:
+    """The names given, which are of the env itself, as its wrappers leave them."""
+    names = config.spec.observation_names
+    if names is None or len(names) != _components(env.unwrapped.observation_space):
+        return names  # not the env's own: they must fit what the agent sees
+    layers: list[gym.Env[Any, Any]] = [env]
+    while isinstance(layers[-1], gym.Wrapper):
+        layers.append(layers[-1].env)
+    for layer in reversed(layers):
+        names = names_after(layer, names)
+    return names
+
+
+def _action_labels(config: EnvConfig, space: gym.Space[Any]) -> tuple[str, ...]:
+    given = config.spec.action_labels
+    if isinstance(space, gym.spaces.Discrete):
+        return _labels(config, "action_labels", given, "action {}", int(space.n))
+    labels = ActionForm(space).labels if why_not_supported(space) is None else ("action 0",)
+    return labels if given is None else _labels(config, "action_labels", given, "{}", len(labels))
 
 
 def _components(space: gym.Space[Any]) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from gymnast.envs.actions import plain_action_space
 from gymnast.envs.contract import EnvFailure
 from gymnast.envs.in_process import InProcessEnvs
 from gymnast.envs.settings import EnvConfig
@@ -23,6 +24,7 @@ from gymnast.envs.shared_block import SharedBlock, receive, send
 from gymnast.envs.single import make_env
 from gymnast.envs.spaces import plain_space
 from gymnast.errors import GymnastError
+from gymnast.policies.masks import MaskReader
 
 
 class Command(IntEnum):
@@ -79,15 +81,18 @@ def _build(order: dict[str, Any], memory_fd: int) -> tuple[InProcessEnvs, Shared
     start, stop = order["rows"]
     envs = [make_env(config, training=order["training"]) for _ in range(start, stop)]
     parts = tuple(order["reward_parts"])
+    actions = plain_action_space(envs[0].action_space)
+    masked = config.action_masks
     block = SharedBlock(
         memory_fd,
         order["n_envs"],
         plain_space(envs[0].observation_space),
-        plain_space(envs[0].action_space),
+        actions,
         parts,
+        MaskReader(actions).size if masked else 0,
     )
     frames = (block.frames[0].rows(start, stop), block.frames[1].rows(start, stop))
-    return InProcessEnvs(envs, order["seeds"], parts, frames), block
+    return InProcessEnvs(envs, order["seeds"], parts, frames, masked), block
 
 
 def _serve(envs: InProcessEnvs, actions: np.ndarray, start: int, command_fd: int, answer_fd: int) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from gymnast.envs.actions import check_masks, plain_action_space
 from gymnast.envs.backend_choice import usable_cores
 from gymnast.envs.contract import EnvFailure, Step
 from gymnast.envs.in_process import saved_envs
@@ -31,6 +32,7 @@ from gymnast.envs.snapshot import can_carry, matches
 from gymnast.envs.spaces import check_spaces, plain_space
 from gymnast.envs.worker_process import Answer, Command
 from gymnast.errors import GymnastError
+from gymnast.policies.masks import MaskReader
 
 _CLOSE_SECONDS = 1.0  # what a worker gets to close its envs before it is killed
 _PROGRAM = (
@@ -148,17 +150,23 @@ class WorkerEnvs:
     def __init__(self, config: EnvConfig, seeds: Sequence[int], *, training: bool) -> None:
         probe = make_env(config, training=training)
         check_spaces(probe.observation_space, probe.action_space, config.id)
+        check_masks(config, probe.action_space)
         self.n_envs = len(seeds)
         self.seeds = list(seeds)
         self.observation_space = plain_space(probe.observation_space)
-        self.action_space = plain_space(probe.action_space)
+        self.action_space = plain_action_space(probe.action_space)
         self.reward_parts = reward_parts(config, training=training)
         self.carries_state = can_carry(probe)
         self._probe = probe
         self._turn = 0
         with open_unnamed_file() as memory:
             self._block = SharedBlock(
-                memory.fileno(), self.n_envs, self.observation_space, self.action_space, self.reward_parts
+                memory.fileno(),
+                self.n_envs,
+                self.observation_space,
+                self.action_space,
+                self.reward_parts,
+                MaskReader(self.action_space).size if config.action_masks else 0,
             )
             count = min(config.workers or usable_cores(), self.n_envs)
             edges = [self.n_envs * share // count for share in range(count + 1)]
@@ -194,6 +202,10 @@ class WorkerEnvs:
                 ) from None
             if "error" in answer:
                 raise GymnastError(answer["error"])
+
+    @property
+    def masks(self) -> np.ndarray | None:
+        return self._block.frames[self._turn].masks
 
     def reset(self) -> np.ndarray:
         self._turn = 1 - self._turn

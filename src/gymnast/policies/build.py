@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import gymnasium as gym
 
-from gymnast.errors import MissingExtra
+from gymnast.errors import GymnastError, MissingExtra
+from gymnast.policies.encoder_layout import needs_encoder
 from gymnast.policies.layout import PolicyLayout, build_layout, init_parameters
 from gymnast.policies.policy import Network, Policy
 from gymnast.policies.settings import PolicyConfig
@@ -16,8 +17,25 @@ EngineName = Literal["numpy", "torch"]
 
 
 def choose_engine(engine: str, layout: PolicyLayout) -> EngineName:
-    """`auto` takes the NumPy engine, which is the faster one for every MLP on a CPU."""
-    return "torch" if engine == "torch" else "numpy"
+    """`auto` takes the NumPy engine, which is faster for every MLP on a CPU, wherever it can."""
+    reason = why_torch(layout)
+    if engine == "numpy" and reason is not None:
+        raise GymnastError(
+            f"{reason} needs engine: torch; the numpy engine runs MLPs alone (say torch or auto)"
+        )
+    return "torch" if engine == "torch" or reason is not None else "numpy"
+
+
+def why_torch(layout: PolicyLayout) -> str | None:
+    """What the NumPy engine does not have, in words; None if it has everything that is asked for."""
+    config = layout.config
+    if layout.memories:
+        return f"policy.memory: {config.memory}"
+    if layout.encoder is not None:
+        return needs_encoder(config, layout.inputs)
+    if config.batch_norm:
+        return "policy.batch_norm"
+    return f"policy.dropout: {config.dropout:g}" if config.dropout else None
 
 
 def build_network(layout: PolicyLayout, engine: EngineName) -> Network:
@@ -25,6 +43,10 @@ def build_network(layout: PolicyLayout, engine: EngineName) -> Network:
     if engine == "torch":
         if find_spec("torch") is None:
             raise MissingExtra("engine: torch", "torch")
+        if layout.memories:
+            from gymnast.policies.torch_recurrent import RecurrentNetwork
+
+            return RecurrentNetwork(layout)
         from gymnast.policies.torch_network import TorchNetwork
 
         return TorchNetwork(layout)

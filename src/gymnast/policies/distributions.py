@@ -19,6 +19,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.errors import GymnastError
+from gymnast.policies.action_form import ActionForm, is_plain
 from gymnast.policies.layout import PolicyLayout
 
 Array = Any  # numpy.ndarray or torch.Tensor
@@ -52,7 +53,16 @@ class Distribution(Protocol):
         """The most likely actions [N, …]."""
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
-        """What the env is given for these actions."""
+        """What the envs of the contract are given for these actions."""
+
+    def structured(self, actions: np.ndarray) -> Any:
+        """What `to_env` gave, as one batch of the env's own action space."""
+
+    def uniformity(self, outputs: np.ndarray, masks: np.ndarray | None) -> float | None:
+        """Entropy of the choices, as a share of the greatest that masks [B, M] allow; None without choices.
+
+        The outputs are masked already.
+        """
 
     def evaluate(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
         """Log-probability and entropy [B] of actions [B, …] under outputs [A, B]."""
@@ -66,18 +76,14 @@ class Distribution(Protocol):
 class Categorical:
     """A discrete choice by logits."""
 
-    action_dtype = np.int64
-    action_shape = ()
+    action_dtype: type = np.int64
+    action_shape: tuple[int, ...] = ()
 
     def __init__(self, space: gym.spaces.Discrete) -> None:
         self.n_outputs, self.start = int(space.n), int(space.start)
 
     def noise(self, rng: np.random.Generator, n_steps: int, n_envs: int) -> np.ndarray:
-        # -log of an exponential is a Gumbel; this way costs a fraction of rng.gumbel
-        exponential = rng.standard_exponential((n_steps, self.n_outputs, n_envs), np.float32)
-        np.maximum(exponential, np.float32(1e-30), out=exponential)
-        np.log(exponential, out=exponential)
-        return np.negative(exponential, out=exponential)
+        return gumbel(rng, (n_steps, self.n_outputs, n_envs))
 
     def sample(self, outputs: np.ndarray, log_std: np.ndarray | None, noise: np.ndarray) -> np.ndarray:
         # Gumbel-max: the argmax of perturbed logits is a draw from their softmax.
@@ -88,6 +94,16 @@ class Categorical:
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         return actions + self.start if self.start else actions
+
+    def structured(self, actions: np.ndarray) -> Any:
+        return actions
+
+    def uniformity(self, outputs: np.ndarray, masks: np.ndarray | None) -> float | None:
+        n = outputs.shape[1]
+        allowed = np.full(n, self.n_outputs) if masks is None else masks.sum(1)
+        greatest = float(np.log(allowed).mean())
+        entropy = self.evaluate(np, outputs, None, np.zeros(n, np.int64)).entropy
+        return float(entropy.mean()) / greatest if greatest > 0 else None
 
     def evaluate(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
         shifted = outputs - xp.amax(outputs, 0)
@@ -117,7 +133,7 @@ class Categorical:
 class Gaussian:
     """Independent normals; the env gets the action clipped to its bounds."""
 
-    action_dtype = np.float32
+    action_dtype: type = np.float32
 
     def __init__(self, space: gym.spaces.Box, state_dependent_std: bool) -> None:
         self.low, self.high = space.low.astype(np.float32), space.high.astype(np.float32)
@@ -137,6 +153,12 @@ class Gaussian:
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         return np.clip(actions, self.low, self.high)
+
+    def structured(self, actions: np.ndarray) -> Any:
+        return actions
+
+    def uniformity(self, outputs: np.ndarray, masks: np.ndarray | None) -> float | None:
+        return None
 
     def evaluate(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
         assert log_std is not None
@@ -184,14 +206,30 @@ class SquashedGaussian(Gaussian):
         return (2.0 * (math.log(2.0) - actions - softplus)).sum(-1) + self.log_reach
 
 
-def build_distribution(layout: PolicyLayout) -> Categorical | Gaussian:
+def gumbel(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Noise whose argmax, added to logits, is a draw from their softmax."""
+    # -log of an exponential is a Gumbel; this way costs a fraction of rng.gumbel
+    exponential = rng.standard_exponential(shape, np.float32)
+    np.maximum(exponential, np.float32(1e-30), out=exponential)
+    np.log(exponential, out=exponential)
+    return np.negative(exponential, out=exponential)
+
+
+def build_distribution(layout: PolicyLayout) -> Distribution:
     """The distribution that fits the action space and the settings."""
-    space = layout.action_space
+    space, config = layout.action_space, layout.config
     if isinstance(space, gym.spaces.Discrete):
         return Categorical(space)
-    assert isinstance(space, gym.spaces.Box)
-    if layout.config.gaussian == "squashed":
-        if not space.is_bounded():
-            raise GymnastError(f"policy.gaussian: squashed needs bounded actions, got {space}; use 'clipped'")
-        return SquashedGaussian(space, layout.config.state_dependent_std)
-    return Gaussian(space, layout.config.state_dependent_std)
+    gaussian = SquashedGaussian if config.gaussian == "squashed" else Gaussian
+    if config.gaussian == "squashed" and not _all_bounded(space):
+        raise GymnastError(f"policy.gaussian: squashed needs bounded actions, got {space}; use 'clipped'")
+    if isinstance(space, gym.spaces.Box) and is_plain(space):
+        return gaussian(space, config.state_dependent_std)
+    from gymnast.policies.factored import Factored  # which is made of what is defined here
+
+    return Factored(space, gaussian, config.state_dependent_std)
+
+
+def _all_bounded(space: gym.Space[Any]) -> bool:
+    boxes = [leaf.space for leaf in ActionForm(space).leaves if isinstance(leaf.space, gym.spaces.Box)]
+    return all(box.is_bounded() for box in boxes)

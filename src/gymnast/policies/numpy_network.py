@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from math import prod
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from gymnast.policies.activations import ACTIVATIONS
+from gymnast.policies.frames import StackedRows
 from gymnast.policies.layout import PolicyLayout, Trunk
-from gymnast.policies.numpy_adam import NumpyAdam
 
 _NORM_EPS = 1e-5
 _BATCH_SIZES = 4  # a run uses a few batch sizes; buffers of odd ones must not pile up
@@ -83,7 +84,7 @@ class NumpyNetwork:
         if n <= size:
             return self._forward_block(x)
         outputs, values = np.empty((self.layout.n_outputs, n), np.float32), np.empty(n, np.float32)
-        log_std = np.empty_like(outputs) if self._std_from_state else None
+        log_std = np.empty((self.layout.n_means, n), np.float32) if self._std_from_state else None
         for start in range(0, n, size):
             rows = slice(start, start + size)
             outputs[:, rows], std, values[rows] = self._forward_block(x[rows])
@@ -102,8 +103,12 @@ class NumpyNetwork:
 
     infer = forward
 
-    def to_engine(self, array: np.ndarray) -> np.ndarray:
-        return array
+    def begin_update(self, rng: np.random.Generator) -> None:
+        """Nothing here is random."""
+
+    def to_engine(self, array: Any) -> np.ndarray:
+        stacked: np.ndarray = array.stacked() if isinstance(array, StackedRows) else array
+        return stacked
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {name: view.copy() for name, view in self.views.items()}
@@ -111,9 +116,6 @@ class NumpyNetwork:
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         for name, view in self.views.items():
             view[...] = arrays[name]
-
-    def build_optimizer(self, betas: tuple[float, float], eps: float) -> NumpyAdam:
-        return NumpyAdam(self.parameters, self.gradients, betas, eps)
 
     def _embed(self, x: np.ndarray) -> np.ndarray:
         return self.embedding[x] if self.layout.n_embeddings else x

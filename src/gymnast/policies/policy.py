@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from gymnast.errors import GymnastError
 from gymnast.policies.distributions import Array, build_distribution
+from gymnast.policies.frames import FrameHistory, StackedRows
 from gymnast.policies.layout import PolicyLayout
-from gymnast.policies.observations import ObservationEncoder
+from gymnast.policies.masks import MaskReader, masked
+from gymnast.policies.memory import MemoryState, NoState, no_state_error
+from gymnast.policies.observation_form import ObservationForm
+from gymnast.policies.observations import build_encoder
+from gymnast.policies.popart import PopArt
+
+if TYPE_CHECKING:
+    from gymnast.policies.torch_recurrent import RecurrentNetwork
 
 _CHUNK = 2048  # rows of a forward pass without gradients: small enough to stay in the cache
+_IMAGE_CHUNK = 256  # what lies between the layers of an image encoder is many times as large
 
 
 class Network(Protocol):
@@ -20,6 +29,8 @@ class Network(Protocol):
 
     xp: ModuleType  # numpy or torch
     layout: PolicyLayout
+    parameters: Array  # [P] all of them in one flat vector, which an optimiser moves in place
+    gradients: Array  # [P]
 
     def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Outputs [A, N] and log std of the actor alone, as NumPy arrays."""
@@ -33,6 +44,9 @@ class Network(Protocol):
     def backward(self, d_outputs: Array, d_log_std: Array | None, d_values: Array) -> None:
         """The gradient of the last forward pass, into the flat gradient vector."""
 
+    def begin_update(self, rng: np.random.Generator) -> None:
+        """Before the first forward pass of an update."""
+
     def to_engine(self, array: np.ndarray) -> Array:
         """A NumPy array as the engine's own."""
 
@@ -42,13 +56,13 @@ class Network(Protocol):
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         """Take parameters by name."""
 
-    def build_optimizer(self, betas: tuple[float, float], eps: float) -> Optimizer:
-        """Adam over the flat vector."""
-
 
 class Optimizer(Protocol):
-    def step(self, lr: float, max_grad_norm: float) -> Any:
+    def step(self, lr: float, max_grad_norm: float, critic_lr: float | None = None) -> Any:
         """Clip, move the parameters; the gradient norm before clipping."""
+
+    def metrics(self) -> dict[str, float]:
+        """What it has to say of itself in a row of metrics."""
 
     def state(self) -> dict[str, Any]:
         """Moments and step count."""
@@ -63,55 +77,149 @@ class Policy:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.layout = network.layout
-        self.encoder = ObservationEncoder(network.layout)
+        self.encoder = build_encoder(network.layout)
+        self.form = ObservationForm(network.layout.observation_space)
+        self.frame_stack = network.layout.config.frame_stack
+        self._encode = self.encoder.encode if self.frame_stack == 1 else self.encode
+        self._chunk = _CHUNK if network.layout.encoder is None else _IMAGE_CHUNK
         self.distribution = build_distribution(network.layout)
+        self.popart = PopArt(network.layout, network.parameters) if network.layout.config.popart else None
+        self.recurrent = cast("RecurrentNetwork", network) if network.layout.memories else None
+        self._infer = network.infer if self.recurrent is None else self.recurrent.infer_recalled
 
-    def act(self, obs: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Sampled actions [N, …] for observations [N, …] and noise [A, N]."""
-        outputs, log_std = self.network.act(self.encoder.encode(obs))
+    def start(self, n: int, *, critic: bool = False) -> MemoryState:
+        """What is remembered of n episodes that begin now: hand it on with every `predict`, which moves it
+        one step on, and `reset` it where episodes have ended. Without a memory it holds nothing.
+        `values` needs the critic's memory beside the actor's."""
+        memory = NoState() if self.recurrent is None else self.recurrent.start(n, critic=critic)
+        return memory if self.frame_stack == 1 else FrameHistory(self.form, self.frame_stack, n, memory)
+
+    def encode(self, obs: np.ndarray) -> Any:
+        """The network's input for observations [N, …]; with `frame_stack`, [N, k, …] of what is seen at once,
+        or [N, …] that each begin an episode."""
+        if self.frame_stack == 1:
+            return self.encoder.encode(obs)
+        n, k, shape = len(obs), self.frame_stack, self.form.shape
+        if obs.ndim == 1 + len(shape):
+            obs = np.repeat(obs[:, None], k, 1)
+        frames = self.encoder.encode(obs.reshape(n * k, *shape))
+        return self.stacked_rows(frames, np.arange(n * k).reshape(n, k)).stacked()
+
+    def stacked_rows(self, frames: np.ndarray, index: np.ndarray) -> StackedRows:
+        """Samples of k encoded observations each, by index [B, k]."""
+        return StackedRows(frames, index, flat=self.layout.encoder is None)
+
+    def act(
+        self, obs: np.ndarray, noise: np.ndarray, masks: np.ndarray | None = None, state: Any = None
+    ) -> np.ndarray:
+        """Sampled actions [N, …] for observations [N, …] and noise [A, N], as masks [N, M] allow.
+
+        With a memory: from `state`, which moves one step on.
+        """
+        x = self._encode(obs)
+        outputs, log_std = self.network.act(x) if state is None else self.outputs_from(x, state)
+        if masks is not None:
+            outputs = masked(np, outputs, masks)
         return self.distribution.sample(outputs, log_std, noise)
 
-    def greedy(self, obs: np.ndarray) -> np.ndarray:
+    def outputs_from(self, x: Any, state: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """The actor's outputs [A, N] and log std for encoded observations; the state moves one step on."""
+        state = state.memory if isinstance(state, FrameHistory) else state
+        return self.network.act(x) if self.recurrent is None else self.recurrent.act_from(x, state)
+
+    def greedy(self, obs: np.ndarray, masks: np.ndarray | None = None, state: Any = None) -> np.ndarray:
         """The most likely actions [N, …]."""
-        outputs, _ = self.network.act(self.encoder.encode(obs))
+        x = self._encode(obs)
+        outputs, _ = self.network.act(x) if state is None else self.outputs_from(x, state)
+        if masks is not None:
+            outputs = masked(np, outputs, masks)
         return self.distribution.mode(outputs)
 
-    def predict(self, obs: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-        """What to hand to the envs for these observations: greedy, or sampled if given a generator."""
+    def predict(
+        self,
+        obs: Any,
+        *,
+        rng: np.random.Generator | None = None,
+        masks: Any = None,
+        state: MemoryState | None = None,
+    ) -> Any:
+        """What to do on these observations: greedy, or sampled if given a generator.
+
+        Observations are a batch [N, …]; of an env whose observations have parts, a dict or tuple of batches.
+        Actions come as one batch of the env's action space: an array [N, …], or a dict or tuple of
+        arrays. `masks` has one `info["action_mask"]` for each observation, or is an array [N, M].
+        A policy with a memory needs a `state` from `start`.
+        """
+        obs = self.form.batch(obs)
+        rows = None if masks is None else MaskReader(self.layout.action_space).read_batch(masks, len(obs))
+        return self.distribution.structured(self.env_actions(obs, rng, rows, state))
+
+    def env_actions(
+        self,
+        obs: np.ndarray,
+        rng: np.random.Generator | None = None,
+        masks: np.ndarray | None = None,
+        state: MemoryState | None = None,
+    ) -> np.ndarray:
+        """What to hand to the envs of the contract: greedy, or sampled if given a generator."""
+        if self.frame_stack > 1:
+            if not isinstance(state, FrameHistory):
+                raise GymnastError(no_state_error(len(obs)))
+            obs, state = state.push(obs), state.memory
         if rng is None:
-            return self.distribution.to_env(self.greedy(obs))
+            return self.distribution.to_env(self.greedy(obs, masks, state))
         noise = self.distribution.noise(rng, 1, len(obs))[0]
-        return self.distribution.to_env(self.act(obs, noise))
+        return self.distribution.to_env(self.act(obs, noise, masks, state))
 
-    def values(self, obs: np.ndarray) -> np.ndarray:
-        """State values [B] of observations [B, …]."""
-        x = self.encoder.encode(obs)
-        return np.concatenate([self.network.infer(x[i : i + _CHUNK])[2] for i in range(0, len(x), _CHUNK)])
+    def values(self, obs: np.ndarray, state: Any = None) -> np.ndarray:
+        """State values [B] of observations [B, …]; with a memory: seen from `state`, which stays as it is."""
+        if isinstance(state, FrameHistory):
+            obs, state = state.seen_with(obs), state.memory
+        x, size = self.encode(obs), self._chunk
+        if self.recurrent is not None:
+            values = self.recurrent.values_from(x, state)
+        else:
+            chunks = (x[i : i + size] for i in range(0, len(x), size))
+            values = np.concatenate([self.network.infer(chunk)[2] for chunk in chunks])
+        return values if self.popart is None else self.popart.real(values)
 
-    def evaluate(self, x: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Log-probabilities of actions and values of encoded observations.
+    def evaluate(
+        self, x: Any, actions: np.ndarray, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Log-probabilities of actions and values of encoded observations, or of what the memory gave
+        for them where there is one.
 
-        There may be more rows in `x` than actions: the rest gets values only.
+        There may be more rows in `x` than actions (and masks): the rest gets values only.
         """
         log_probs = np.empty(len(actions), np.float32)
         values = np.empty(len(x), np.float32)
-        for start in range(0, len(x), _CHUNK):
-            rows = slice(start, start + _CHUNK)
-            outputs, log_std, values[rows] = self.network.infer(x[rows])
-            n = min(len(x[rows]), len(actions) - start)
+        for start in range(0, len(x), self._chunk):
+            rows = slice(start, start + self._chunk)
+            chunk = x[rows]
+            if isinstance(chunk, StackedRows):
+                chunk = chunk.stacked()
+            outputs, log_std, values[rows] = self._infer(chunk)
+            n = min(len(chunk), len(actions) - start)
             if n > 0:
                 std = log_std[:, :n] if log_std is not None and log_std.shape[1] > 1 else log_std
-                known = self.distribution.evaluate(np, outputs[:, :n], std, actions[start : start + n])
+                outputs = outputs[:, :n]
+                if masks is not None:
+                    outputs = masked(np, outputs, masks[start : start + n])
+                known = self.distribution.evaluate(np, outputs, std, actions[start : start + n])
                 log_probs[start : start + n] = known.log_prob
-        return log_probs, values
+        return log_probs, values if self.popart is None else self.popart.real(values)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights and statistics, as a checkpoint stores them."""
-        return self.network.arrays() | {k: v.copy() for k, v in self.encoder.buffers().items()}
+        return self.network.arrays() | {k: v.copy() for k, v in self._buffers().items()}
+
+    def _buffers(self) -> dict[str, np.ndarray]:
+        return self.encoder.buffers() | ({} if self.popart is None else self.popart.buffers())
 
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         """Take weights and statistics; names and shapes must be those of this policy."""
-        shapes = self.layout.shapes() | {name: value.shape for name, value in self.encoder.buffers().items()}
+        shapes = self.layout.shapes() | {name: shape for name, (shape, _) in self.layout.buffers().items()}
+        shapes |= {name: value.shape for name, value in self._buffers().items()}
         other = "it was made with another policy section"
         for name in arrays:
             if name not in shapes:
@@ -124,3 +232,5 @@ class Policy:
                 raise GymnastError(f"'{name}' is {was} in the checkpoint, {shape} in this policy: {other}")
         self.network.load_arrays(arrays)
         self.encoder.load_buffers(arrays)
+        if self.popart is not None:
+            self.popart.load_buffers(arrays)

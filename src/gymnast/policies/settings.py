@@ -2,27 +2,85 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from gymnast.config.values import PositiveCount, Section
+from gymnast.errors import did_you_mean
 
 Activation = Literal["tanh", "relu", "leaky_relu", "elu", "silu", "gelu"]
 
 
+ENCODERS = ("auto", "mlp", "small", "nature", "impala")
+
+
+class ImageConfig(Section):
+    """How images are read; nothing here matters without one."""
+
+    layout: Literal["auto", "hwc", "chw"] = Field(
+        "auto", description="Where the channels are; auto: the shorter one of first and last axis."
+    )
+    activation: Activation = Field("relu", description="Between the layers of an image encoder.")
+    channels: tuple[PositiveCount, ...] = Field(
+        (16, 32, 32),
+        min_length=1,
+        description="Channels of IMPALA's stages, each half as wide as the one before.",
+    )
+    features: PositiveCount | None = Field(
+        None, description="Width of what an image encoder gives; 512 for nature, else 256, if unset."
+    )
+
+
 class PolicyConfig(Section):
-    """An MLP actor-critic."""
+    """An actor-critic: encoder, optional memory, trunk MLP, heads."""
 
     hidden: tuple[PositiveCount, ...] = Field((64, 64), description="Width of each hidden layer.")
     critic_hidden: tuple[PositiveCount, ...] | None = Field(
         None, description="The critic's own widths; as `hidden` if unset. Not with `shared`."
     )
-    shared: bool = Field(False, description="One trunk for actor and critic.")
+    shared: bool = Field(False, description="One trunk (and one memory) for actor and critic.")
     activation: Activation = Field("tanh", description="Between hidden layers.")
     layer_norm: bool = Field(False, description="Layer normalisation before each activation.")
+    memory: Literal["none", "lstm", "gru"] = Field(
+        "none",
+        description="A recurrent layer between encoder and trunk; it is emptied where an episode ends.",
+    )
+    memory_size: PositiveCount = Field(64, description="Width of the recurrent layer.")
+    batch_norm: bool = Field(
+        False, description="Batch normalisation before each activation, in image encoders too. Torch only."
+    )
+    dropout: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Share of features dropped after each hidden layer in updates. Torch only.",
+    )
+    encoder: str = Field(
+        "auto",
+        description="Of images: nature, impala, small, mlp (pixels as numbers), auto (nature from 36 px, else"
+        " small); or your own for the whole observation, `package.module:Class`.",
+    )
+    encoder_kwargs: dict[str, Any] = Field(
+        default_factory=dict, description="Arguments of your own encoder, after the space."
+    )
+    shared_encoder: bool | None = Field(
+        None, description="One encoder for actor and critic, which is what unset means."
+    )
+    image: ImageConfig = Field(default_factory=ImageConfig, description="How images are read.")
+    frame_stack: PositiveCount = Field(
+        1, description="The policy sees this many of the latest observations; a rollout keeps each only once."
+    )
     actor_gain: float = Field(
         0.01, gt=0, description="Orthogonal gain of the action head; small starts near uniform."
+    )
+    popart: bool = Field(
+        False,
+        description="The value head learns targets normalised by their running mean and std (PopArt); values "
+        "do not change when these move. Coefficients and clip ranges of values are then in stds.",
+    )
+    popart_rate: float = Field(
+        1e-4, gt=0, le=1, description="How far one target moves PopArt's mean and std."
     )
     normalize_obs: Literal["none", "running", "bounds"] = Field(
         "none",
@@ -40,3 +98,23 @@ class PolicyConfig(Section):
         False, description="The network gives the std, instead of one per action."
     )
     log_std_init: float = Field(0.0, description="log std of continuous actions at the start.")
+
+    @field_validator("encoder")
+    @classmethod
+    def _known_encoder(cls, value: str) -> str:
+        if value not in ENCODERS and ":" not in value:
+            raise ValueError(
+                f"there is no encoder '{value}'{did_you_mean(value, ENCODERS)};"
+                f" there are {', '.join(ENCODERS)}, or your own as package.module:Class"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _layers_fit_together(self) -> PolicyConfig:
+        if self.layer_norm and self.batch_norm:
+            raise ValueError("layer_norm and batch_norm exclude each other; drop one of the two")
+        if self.shared and self.shared_encoder is False:
+            raise ValueError("a shared trunk needs a shared encoder; drop shared_encoder: false")
+        if self.encoder_kwargs and ":" not in self.encoder:
+            raise ValueError("encoder_kwargs are for an encoder of your own, package.module:Class")
+        return self

@@ -7,72 +7,54 @@ than a second. The fused kernel underneath is the same.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 
-from gymnast.policies.numpy_adam import moments
+from gymnast.policies.flat_optimizer import FlatOptimizer, Part
 
 
-class TorchAdam:
-    """Nothing here waits for the device: norm and clipping stay tensors."""
+class TorchAdam(FlatOptimizer):
+    """With a weight decay this is AdamW. Nothing here waits for the device."""
+
+    vectors = ("first", "second")
 
     def __init__(
-        self, parameters: torch.Tensor, gradients: torch.Tensor, betas: tuple[float, float], eps: float
+        self,
+        parameters: torch.Tensor,
+        gradients: torch.Tensor,
+        betas: tuple[float, float],
+        eps: float,
+        weight_decay: float = 0.0,
+        critic: Sequence[slice] = (),
     ) -> None:
-        self.parameters, self.gradients = parameters, gradients
-        self.betas, self.eps = betas, eps
-        self.steps = 0
-        self.first = torch.zeros_like(parameters)
-        self.second = torch.zeros_like(parameters)
+        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+        super().__init__(parameters, gradients, critic)
         self.fused = _has_fused_kernel(parameters.device)
         self._steps = torch.zeros((), device=parameters.device)  # the kernel wants the count as a tensor
 
     @torch.no_grad()
-    def step(self, lr: float, max_grad_norm: float) -> torch.Tensor:
-        """Clip, move the parameters, and give back the norm before clipping."""
-        gradients = self.gradients
-        norm = torch.linalg.vector_norm(gradients)
-        if max_grad_norm:
-            gradients *= torch.clamp(max_grad_norm / (norm + 1e-6), max=1.0)
-        self.steps += 1
+    def _move(self, part: Part, lr: float) -> None:
+        if self.weight_decay:
+            part[0].mul_(1 - lr * self.weight_decay)
         if self.fused:
             self._steps.fill_(self.steps)
-            _fused_step(
-                self.parameters, gradients, self.first, self.second, self._steps, lr, self.betas, self.eps
-            )
+            _fused_step(part, self._steps, lr, self.betas, self.eps)
         else:
-            self._plain_step(lr)
-        return norm
+            self._plain_move(part, lr)
 
-    def _plain_step(self, lr: float) -> None:
+    def _plain_move(self, part: Part, lr: float) -> None:
+        parameters, gradients, first, second = part
         beta1, beta2 = self.betas
-        self.first.lerp_(self.gradients, 1 - beta1)
-        self.second.mul_(beta2).addcmul_(self.gradients, self.gradients, value=1 - beta2)
+        first.lerp_(gradients, 1 - beta1)
+        second.mul_(beta2).addcmul_(gradients, gradients, value=1 - beta2)
         correction1, correction2 = 1 - beta1**self.steps, 1 - beta2**self.steps
-        scale = (self.second.sqrt() / math.sqrt(correction2)).add_(self.eps)
-        self.parameters.addcdiv_(self.first, scale, value=-lr / correction1)
-
-    def state(self) -> dict[str, Any]:
-        first, second = (moment.cpu().numpy().copy() for moment in (self.first, self.second))
-        return {"steps": self.steps, "first": first, "second": second}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        self.steps, first, second = moments(state, len(self.parameters))
-        self.first.copy_(torch.from_numpy(first))
-        self.second.copy_(torch.from_numpy(second))
+        scale = (second.sqrt() / math.sqrt(correction2)).add_(self.eps)
+        parameters.addcdiv_(first, scale, value=-lr / correction1)
 
 
-def _fused_step(
-    parameters: torch.Tensor,
-    gradients: torch.Tensor,
-    first: torch.Tensor,
-    second: torch.Tensor,
-    steps: torch.Tensor,
-    lr: float,
-    betas: tuple[float, float],
-    eps: float,
-) -> None:
+def _fused_step(part: Part, steps: torch.Tensor, lr: float, betas: tuple[float, float], eps: float) -> None:
+    parameters, gradients, first, second = part
     torch._fused_adam_(
         [parameters],
         [gradients],
@@ -92,9 +74,9 @@ def _fused_step(
 
 def _has_fused_kernel(device: torch.device) -> bool:
     """Whether torch's fused Adam exists here: tried on one number."""
-    value, gradient, first, second = (torch.zeros(1, device=device) for _ in range(4))
+    part = tuple(torch.zeros(1, device=device) for _ in range(4))
     try:
-        _fused_step(value, gradient, first, second, torch.ones((), device=device), 0.0, (0.9, 0.999), 1e-8)
+        _fused_step(part, torch.ones((), device=device), 0.0, (0.9, 0.999), 1e-8)
     except (AttributeError, NotImplementedError, RuntimeError, TypeError):
         return False
     return True

@@ -1,5 +1,8 @@
 """The network in torch: the same parameters and the same mathematics as the NumPy engine.
 
+encoded observation → encoder → features [B, F] → trunk MLP(s) → heads. Actor and critic may have
+one trunk each or share one, and one encoder each or share one.
+
 Parameters are leaves that share the memory of one flat vector, and their `.grad`s share the memory
 of one flat gradient vector: clipping and Adam are a few calls on a vector, however many layers
 there are, and nothing loops over parameters to set gradients to zero.
@@ -9,14 +12,17 @@ from __future__ import annotations
 
 from math import prod
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import torch
 from torch.autograd import Variable
 from torch.nn import functional
 
+from gymnast.policies.frames import StackedRows
 from gymnast.policies.layout import PolicyLayout
-from gymnast.policies.torch_adam import TorchAdam
+from gymnast.policies.torch_encoder import TorchEncoder
+from gymnast.policies.torch_parts import TensorParts
 
 _NORM_EPS = 1e-5
 # Up to here one thread is the faster choice: handing such small products to a second thread costs
@@ -32,7 +38,11 @@ _ACTIVATIONS = {
     "gelu": lambda z: functional.gelu(z, approximate="tanh"),
 }
 
-Layer = tuple[torch.Tensor | None, ...]  # weight, bias, and gain and shift of its norm
+_LAYER_PARTS = ("weight", "bias", "norm.weight", "norm.bias")
+_STATISTICS = ("running_mean", "running_var")  # of batch norm
+_BATCH_NORM_MOMENTUM = 0.1  # share of a minibatch in the statistics that acting goes by
+
+Layer = tuple[torch.Tensor | None, ...]  # _LAYER_PARTS, then _STATISTICS; None for what it does not have
 
 
 class TorchNetwork:
@@ -51,10 +61,18 @@ class TorchNetwork:
         offset = 0
         for name, shape in layout.shapes().items():
             span = slice(offset, offset + prod(shape))
-            view = self.parameters[span].view(shape).detach().requires_grad_()
+            view = torch.nn.Parameter(self.parameters[span].view(shape))
             view.grad = self.gradients[span].view(shape)
             self.views[name] = view
             offset = span.stop
+        self.buffers = {
+            name: torch.from_numpy(np.zeros(shape, dtype)).to(self.device)
+            for name, (shape, dtype) in layout.buffers().items()
+        }
+        self.encoder = TorchEncoder(layout, self.views, self.buffers)
+        self._dropout = layout.config.dropout
+        own_encoder = layout.encoder is not None and layout.encoder.own
+        self._random = self._dropout > 0 or own_encoder  # whether updates draw random numbers
         self._activation = _ACTIVATIONS[layout.config.activation]
         names = [name for trunk in layout.trunks for name in trunk.names]
         self._actor, self._critic = self._layers(names[0]), self._layers(names[-1])
@@ -66,14 +84,23 @@ class TorchNetwork:
         """The hidden layers of one MLP."""
         layers: list[Layer] = []
         while f"{name}.{len(layers)}.weight" in self.views:
-            parts = ("weight", "bias", "norm.weight", "norm.bias")
-            layers.append(tuple(self.views.get(f"{name}.{len(layers)}.{part}") for part in parts))
+            layer = f"{name}.{len(layers)}"
+            parts = [self.views.get(f"{layer}.{part}") for part in _LAYER_PARTS]
+            statistics = [self.buffers.get(f"{layer}.norm.{part}") for part in _STATISTICS]
+            layers.append((*parts, *statistics))
         return layers
+
+    def begin_update(self, rng: np.random.Generator) -> None:
+        """Before the first forward pass of an update: what dropout will drop follows from the run's own
+        random numbers, which a checkpoint carries."""
+        if self._random:
+            torch.manual_seed(int(rng.integers(2**63)))
 
     @torch.inference_mode()
     def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Outputs [A, B] and log std of the actor alone, as NumPy arrays."""
-        outputs, log_std = self._action_outputs(self._mlp(self._embed(self.to_engine(x)), self._actor))
+        features = self.encoder.actor(self.to_engine(x))
+        outputs, log_std = self._action_outputs(self._mlp(features, self._actor))
         return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy()
 
     @torch.inference_mode()
@@ -108,41 +135,54 @@ class TorchNetwork:
         if self._fixed_std is not None and d_log_std is not None:
             torch.sum(d_log_std, 1, out=self._fixed_std.grad)
 
-    def to_engine(self, array: np.ndarray) -> torch.Tensor:
-        """A tensor on the network's device; on the CPU it shares the array's memory."""
+    def to_engine(self, array: Any) -> Any:
+        """A tensor on the network's device; on the CPU it shares the array's memory. A structured array
+        becomes a tensor for each field; stacked frames stay a look-up of tensors."""
+        if isinstance(array, StackedRows):
+            return StackedRows(self.to_engine(array.frames), self.to_engine(array.index), array.flat)
+        if array.dtype.names is not None:
+            fields = {name: np.ascontiguousarray(array[name]) for name in array.dtype.names}
+            return TensorParts({name: self.to_engine(field) for name, field in fields.items()})
         if not array.flags.writeable:  # torch has no read-only tensors
             array = array.copy()
         return torch.from_numpy(array).to(self.device)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {name: view.detach().cpu().numpy().copy() for name, view in self.views.items()}
+        tensors = self.views | self.buffers
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
 
     @torch.no_grad()
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
-        for name, view in self.views.items():
-            view.copy_(self.to_engine(arrays[name]))
-
-    def build_optimizer(self, betas: tuple[float, float], eps: float) -> TorchAdam:
-        return TorchAdam(self.parameters, self.gradients, betas, eps)
+        for name, tensor in (self.views | self.buffers).items():
+            tensor.copy_(self.to_engine(arrays[name]))
 
     def _outputs(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
-        embedded = self._embed(x)
-        actor_top = self._mlp(embedded, self._actor)
-        critic_top = actor_top if self.layout.config.shared else self._mlp(embedded, self._critic)
+        return self._heads(*self.encoder.both(x))
+
+    def _heads(
+        self, actor_features: torch.Tensor, critic_features: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
+        """Outputs, log std and values from what goes into the trunks."""
+        actor_top = self._mlp(actor_features, self._actor)
+        critic_top = actor_top if self.layout.config.shared else self._mlp(critic_features, self._critic)
         outputs, log_std = self._action_outputs(actor_top)
         values = functional.linear(critic_top, self.views["value_head.weight"], self.views["value_head.bias"])
         return outputs, log_std, values.squeeze(1)
 
-    def _embed(self, x: torch.Tensor) -> torch.Tensor:
-        return functional.embedding(x, self.views["embedding.weight"]) if self.layout.n_embeddings else x
-
     def _mlp(self, h: torch.Tensor, layers: list[Layer]) -> torch.Tensor:
-        for weight, bias, gain, shift in layers:
+        updating = torch.is_grad_enabled()  # acting and judging are done without gradients
+        for weight, bias, gain, shift, mean, var in layers:
             assert weight is not None
             z = functional.linear(h, weight, bias)
-            if gain is not None:
+            if mean is not None:
+                z = functional.batch_norm(
+                    z, mean, var, gain, shift, updating, _BATCH_NORM_MOMENTUM, _NORM_EPS
+                )
+            elif gain is not None:
                 z = functional.layer_norm(z, gain.shape, gain, shift, _NORM_EPS)
             h = self._activation(z)
+            if self._dropout and updating:
+                h = functional.dropout(h, self._dropout)
         return h
 
     def _action_outputs(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from gymnast.rollout.sequences import Sequences
 
 
 @dataclass(slots=True)
@@ -19,6 +23,9 @@ class Rollout:
     log_probs: np.ndarray  # [T, N] under the policy that acted
     values: np.ndarray  # [T+1, N]
     bootstrap: np.ndarray  # [T, N] value of the true last observation where truncated, else 0
+    masks: np.ndarray | None = None  # [T+1, N, M] bool: allowed choices, where masks are used
+    begun: np.ndarray = field(default_factory=lambda: np.empty(0, bool))  # [N] row 0 begins an episode
+    sequences: Sequences | None = None  # where states of the policy's memory begin, if it has one
     x: np.ndarray = field(default_factory=lambda: np.empty(0))  # [T·N, D] encoded observations
 
 
@@ -29,6 +36,7 @@ def allocate_rollout(
     obs_dtype: np.dtype,
     action_shape: tuple[int, ...],
     action_dtype: type,
+    mask_size: int | None = None,
 ) -> Rollout:
     """Memory for rollouts of one size."""
     t, n = n_steps, n_envs
@@ -41,4 +49,5 @@ def allocate_rollout(
         log_probs=np.zeros((t, n), np.float32),
         values=np.zeros((t + 1, n), np.float32),
         bootstrap=np.zeros((t, n), np.float32),
+        masks=None if mask_size is None else np.zeros((t + 1, n, mask_size), np.bool_),
     )

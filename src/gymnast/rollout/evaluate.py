@@ -77,9 +77,9 @@ def evaluate(
     episode_of = np.arange(n)  # which episode each env is playing; from `episodes` on: none that counts
     started, finished = min(n, episodes), 0
     returns_of, lengths_of = np.zeros(episodes), np.zeros(episodes, np.int64)
-    obs = envs.reset()
+    obs, state = envs.reset(), policy.start(n)
     while finished < episodes:
-        step = envs.step(policy.predict(obs, rng=rng))
+        step = envs.step(policy.env_actions(obs, rng, envs.masks, state))
         totals += step.rewards
         lengths += 1
         if step.final_obs is not None:
@@ -90,6 +90,7 @@ def evaluate(
                 episode_of[i] = started
                 started += 1
                 totals[i] = lengths[i] = 0
+            state.reset(step.terminated | step.truncated)
         if progress is not None:
             progress(finished, episodes)
         obs = step.obs

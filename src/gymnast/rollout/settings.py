@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import Field
 
 from gymnast.config.values import Count, Fraction, PositiveCount, Section
+
+if TYPE_CHECKING:
+    from gymnast.algorithms.settings import AlgoSettings
 
 
 class EvalConfig(Section):
@@ -26,3 +31,23 @@ class EvalConfig(Section):
     seed: int | None = Field(
         None, description="Seed of the evaluation envs; derived from the run's seed if unset."
     )
+
+
+def memory_problems(algo: AlgoSettings, n_envs: int) -> dict[str, str]:
+    """What keeps a policy with a memory from learning in whole sequences, by dotted key."""
+    n_steps = algo.n_steps
+    length = algo.sequence_length or n_steps
+    if n_steps % length:
+        near = _nearest(length, [d for d in range(1, n_steps + 1) if n_steps % d == 0])
+        return {"algo.sequence_length": f"{length} does not divide the {n_steps} steps of a rollout; {near}"}
+    size, rollout = algo.minibatch_size(n_envs * n_steps), n_envs * n_steps
+    if size % length:
+        near = _nearest(size, [d for d in range(length, rollout + 1, length) if rollout % d == 0])
+        return {"algo.batch_size": f"{size} samples are no whole sequences of {length} steps; {near}"}
+    return {}
+
+
+def _nearest(wanted: int, fitting: list[int]) -> str:
+    lower = [str(d) for d in fitting if d < wanted][-1:]
+    upper = [str(d) for d in fitting if d > wanted][:1]
+    return f"nearest that fit: {' or '.join(lower + upper)}"

@@ -6,7 +6,9 @@ from dataclasses import asdict
 
 import numpy as np
 
-from gymnast.algorithms.ppo import PPOHyper
+from gymnast.algorithms.algorithm import Hyper
+from gymnast.algorithms.objective import Batch
+from gymnast.policies.masks import masked
 from gymnast.policies.policy import Policy
 from gymnast.rollout.buffer import Rollout
 
@@ -30,32 +32,38 @@ def rollout_metrics(rollout: Rollout, part_sums: dict[str, float]) -> dict[str, 
     return metrics
 
 
-def target_metrics(advantages: np.ndarray, values: np.ndarray, returns: np.ndarray) -> dict[str, float]:
-    """How good the critic was, and what the actor is told."""
-    spread = float(returns.var())
-    metrics = {
-        "train/value/mean": float(values.mean()),
-        "train/advantage/mean": float(advantages.mean()),
-        "train/advantage/std": float(advantages.std()),
-    }
-    if spread > 1e-12:  # returns - values is the advantage; a constant return explains nothing
-        metrics["train/explained_variance"] = 1.0 - float(advantages.var()) / spread
+def target_metrics(batch: Batch, critic: bool) -> dict[str, float]:
+    """How good the critic was, if there is one, and what the actor is told."""
+    advantages, values, returns = batch.advantages, batch.values, batch.returns
+    metrics: dict[str, float] = {}
+    if batch.weights is not None:
+        metrics["train/used_samples"] = float(batch.weights.mean())
+        counts = batch.weights > 0
+        if not counts.any():
+            return metrics
+        advantages, values, returns = advantages[counts], values[counts], returns[counts]
+    metrics["train/advantage/mean"] = float(advantages.mean())
+    metrics["train/advantage/std"] = float(advantages.std())
+    if critic:
+        metrics["train/value/mean"] = float(values.mean())
+        spread = float(returns.var())
+        if spread > 1e-12:  # a constant return explains nothing
+            metrics["train/explained_variance"] = 1.0 - float((returns - values).var()) / spread
     return metrics
 
 
-def hyperparameter_metrics(hp: PPOHyper) -> dict[str, float]:
+def hyperparameter_metrics(hp: Hyper) -> dict[str, float]:
     """Every schedule's value, so that a chart shows what the run really used."""
     return {f"opt/{name}": value for name, value in asdict(hp).items() if value is not None}
 
 
-def initial_policy_notice(policy: Policy, obs: np.ndarray) -> str | None:
-    """A warning if the fresh policy already prefers some actions: it would explore too little."""
-    if policy.layout.continuous or policy.layout.n_outputs < 2:
+def initial_policy_notice(policy: Policy, obs: np.ndarray, masks: np.ndarray | None = None) -> str | None:
+    """A warning if the fresh policy already prefers some choices: it would explore too little."""
+    if policy.layout.n_outputs == policy.layout.n_means:
         return None
-    outputs, log_std, _ = policy.network.infer(policy.encoder.encode(obs))
-    entropy = policy.distribution.evaluate(np, outputs, log_std, np.zeros(len(obs), np.int64)).entropy
-    share = float(entropy.mean()) / float(np.log(policy.layout.n_outputs))
-    if share >= NEAR_UNIFORM:
+    outputs, _ = policy.outputs_from(policy.encode(obs), policy.start(len(obs)))
+    share = policy.distribution.uniformity(outputs if masks is None else masked(np, outputs, masks), masks)
+    if share is None or share >= NEAR_UNIFORM:
         return None
     return (
         f"the first policy is not near uniform: {share:.0%} of the greatest entropy. "

@@ -56,13 +56,19 @@ def start_run(
             session.policy.load_arrays(arrays)
             notices.append(f"starts from the policy of {checkpoint}")
             info["init_from"] = str(checkpoint)
-        elif (notice := initial_policy_notice(session.policy, session.collector.rollout.obs[-1])) is not None:
+        elif (notice := _first_policy(session)) is not None:
             notices.append(notice)
         run = create_run(root, resolved.name, dump_config(config), info)
         with run.lock():
             return run, _train(run, resolved.name, session, notices, console, control, row={})
     finally:
         session.close()
+
+
+def _first_policy(session: Session) -> str | None:
+    rollout = session.collector.rollout
+    masks = None if rollout.masks is None else rollout.masks[-1]
+    return initial_policy_notice(session.policy, rollout.obs[-1], masks)
 
 
 def continue_run(

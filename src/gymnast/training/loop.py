@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gymnast.errors import RunFailed
 from gymnast.metrics.console import Console
 from gymnast.training.describe import hyperparameter_metrics, rollout_metrics, target_metrics
 from gymnast.training.evaluator import Result
+from gymnast.training.hooks import Adjust, Report, describe_adjustment
 from gymnast.training.keeper import Keeper
 from gymnast.training.keys import Command, Control
 from gymnast.training.outcome import Outcome, Status
@@ -30,7 +32,7 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
     reason = s.budget.spent(state)
     while reason is None:
         update_began = time.perf_counter()
-        hp = s.algo.hyperparameters(state.env_steps, s.budget.schedule_steps)
+        hp = s.adjustments.applied(s.algo.hyperparameters(state.env_steps, s.budget.schedule_steps))
         rng_before = s.rng.bit_generator.state
         try:
             rollout, episodes = s.collector.collect(s.policy, s.rng, console.collecting)
@@ -45,9 +47,14 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
             if s.reward_scale is not None:
                 row["env/reward_scale"] = s.reward_scale.apply(rollout, hp.gamma)
             batch = s.algo.targets(rollout, hp)
-            row |= target_metrics(batch.advantages, batch.values, batch.returns)
+            row |= target_metrics(batch, s.algo.uses_critic)
+            if s.policy.popart is not None and s.algo.uses_critic:
+                batch = s.policy.popart.normalize(batch)
+                row |= {"train/popart/mean": s.policy.popart.mean, "train/popart/std": s.policy.popart.std}
             stats = update(s.policy, s.optimizer, s.algo, batch, hp, s.batch_size, s.rng)
-        if not math.isfinite(stats.metrics["train/loss/total"] + stats.metrics["opt/grad_norm"]):
+        if not all(
+            math.isfinite(stats.metrics.get(key, 0.0)) for key in ("train/loss/total", "opt/grad_norm")
+        ):
             raise RunFailed(
                 f"the loss is no number any more in update {state.updates + 1}, "
                 f"after step {state.env_steps:,}; checkpoints before it are intact. "
@@ -90,8 +97,24 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
             row["eval/solved"] = s.solves(result.score.mean)
         if state.best_score is not None:
             row["eval/best"] = state.best_score
+        wanted = [
+            command
+            for hook in s.hooks
+            for command in hook.after_update(Report(state.env_steps, state.updates, MappingProxyType(row)))
+        ]
+        for hook in s.hooks:
+            row |= hook.metrics()
         keeper.record(row)
         console.updated(row)
+        stopped_by_hook = None
+        for command in wanted:
+            if isinstance(command, Adjust):
+                s.adjustments.take(command)
+                said = describe_adjustment(command)
+            else:
+                stopped_by_hook = said = command.why
+            keeper.log(f"intervention at step {state.env_steps:,}: {said}")
+            console.note(f"step {state.env_steps:,}: {said}")
 
         if failed is not None:
             keeper.save_last("failure")
@@ -103,6 +126,8 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         if scored.begun:
             keeper.remember()  # the very weights that are being scored, should they turn out best
         reason, status = _why_stop(s, result, stop, commands)
+        if reason is None and stopped_by_hook is not None:
+            reason = stopped_by_hook
         if Command.PAUSE in commands and reason is None:
             seconds, commands = _pause(console, control, stop)
             began += seconds

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gymnast.algorithms.ppo import PPO
+from gymnast.algorithms import build_algorithm
+from gymnast.algorithms.algorithm import Algorithm
 from gymnast.config.schema import Config
-from gymnast.config.values import resolve_batch_size
 from gymnast.envs.build import build_envs
 from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.spec import EnvSpec, read_spec
 from gymnast.errors import GymnastError
 from gymnast.policies.build import build_policy
+from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Optimizer, Policy
 from gymnast.rollout.collector import Collector
 from gymnast.rollout.reward_scale import RewardScale
 from gymnast.training.budget import Budget, build_budget
 from gymnast.training.evaluator import EvalSchedule, Evaluator, InlineEvaluator
+from gymnast.training.hooks import Adjustments, Hook
+from gymnast.training.interventions import PlateauHook
 from gymnast.training.state import TrainState
 
 
@@ -32,7 +36,7 @@ class Session:
     envs: Envs
     policy: Policy
     optimizer: Optimizer
-    algo: PPO
+    algo: Algorithm
     collector: Collector
     reward_scale: RewardScale | None
     evaluator: Evaluator
@@ -41,6 +45,8 @@ class Session:
     batch_size: int
     rng: np.random.Generator
     state: TrainState
+    hooks: list[Hook]
+    adjustments: Adjustments  # what hooks have made of the hyperparameters
 
     @property
     def stop_at(self) -> float | None:
@@ -70,6 +76,8 @@ class Session:
             "optimizer": self.optimizer.state(),
             "collector": self.collector.state() if with_envs else None,
             "reward_scale": self.reward_scale.state() if self.reward_scale else None,
+            "hooks": [hook.state() for hook in self.hooks],
+            "adjustments": self.adjustments.state(),
         }
 
     def restore(
@@ -86,6 +94,10 @@ class Session:
             self.optimizer.load_state(state["optimizer"])
         if self.reward_scale is not None and state["reward_scale"] is not None:
             self.reward_scale.load_state(state["reward_scale"])
+        if len(state.get("hooks", [])) == len(self.hooks):  # a resume may bring rules, or drop them
+            for hook, stood in zip(self.hooks, state.get("hooks", []), strict=True):
+                hook.load_state(stood)
+            self.adjustments.load_state(state.get("adjustments", []))
         carried = state["collector"]
         if carried is None:
             notices.append("episodes start afresh")
@@ -114,7 +126,15 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
     policy = build_policy(
         config.policy, config.engine, envs.observation_space, envs.action_space, config.seed
     )
-    algo = PPO(config.algo)
+    algo = build_algorithm(config.algo)
+    longest = spec.max_episode_steps
+    if not algo.uses_critic and longest is not None and config.algo.n_steps < longest:
+        logging.getLogger("gymnast").warning(
+            "episodes of more than algo.n_steps=%d steps are never learnt from, and they may have %d; "
+            "a larger algo.n_steps or algo.baseline=value helps",
+            config.algo.n_steps,
+            longest,
+        )
     n_envs = envs.n_envs
     rollout_size = n_envs * config.algo.n_steps
     return Session(
@@ -122,16 +142,18 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
         spec=spec,
         envs=envs,
         policy=policy,
-        optimizer=policy.network.build_optimizer(config.algo.adam_betas, config.algo.adam_eps),
+        optimizer=build_optimizer(policy.network, config.algo.optimizer_settings()),
         algo=algo,
-        collector=Collector(envs, policy, config.algo.n_steps),
+        collector=Collector(envs, policy, config.algo.n_steps, config.algo.sequence_length),
         reward_scale=RewardScale(n_envs, config.algo.clip_reward) if config.algo.normalize_reward else None,
         evaluator=_build_evaluator(config),
         eval_schedule=EvalSchedule(config, spec.solved_at),
         budget=build_budget(config.budget, n_envs),
-        batch_size=resolve_batch_size(config.algo.batch_size, rollout_size),
+        batch_size=config.algo.minibatch_size(rollout_size),
         rng=np.random.default_rng([config.seed, 0x7A11]),
         state=TrainState(),
+        hooks=[PlateauHook(config.interventions)] if config.interventions else [],
+        adjustments=Adjustments(),
     )
 
 

@@ -8,17 +8,24 @@ from typing import Any
 
 import gymnasium as gym
 
-from gymnast.envs.import_path import load_class
 from gymnast.envs.settings import WrapperConfig
 from gymnast.errors import GymnastError, did_you_mean
+from gymnast.import_path import load_class
 
 # name → where the class is, so that a listing or one wrapper does not import them all
 WRAPPERS: dict[str, str] = {
+    "action-noise": "gymnast.envs.wrappers.noise:ActionNoise",
     "cartpole-centring": "gymnast.envs.wrappers.cartpole:CartPoleCentring",
     "count-bonus": "gymnast.envs.wrappers.reward:CountBonus",
+    "forbidden-combinations": "gymnast.envs.wrappers.combinations:ForbiddenCombinations",
+    "frame-stack": "gymnast.envs.wrappers.observation:FrameStack",
+    "hide-components": "gymnast.envs.wrappers.observation:HideComponents",
     "long-episode-penalty": "gymnast.envs.wrappers.reward:LongEpisodePenalty",
     "lunarlander-physics": "gymnast.envs.wrappers.lunarlander:LunarLanderPhysics",
     "mountaincar-shaping": "gymnast.envs.wrappers.mountaincar:MountainCarShaping",
+    "observation-noise": "gymnast.envs.wrappers.noise:ObservationNoise",
+    "previous-action": "gymnast.envs.wrappers.previous:PreviousAction",
+    "previous-reward": "gymnast.envs.wrappers.previous:PreviousReward",
     "reward-scale": "gymnast.envs.wrappers.reward:RewardScale",
     "time-limit": "gymnast.envs.wrappers.limits:TimeLimit",
 }
@@ -64,6 +71,11 @@ def check_wrapper(config: WrapperConfig) -> type[gym.Wrapper[Any, Any, Any, Any]
 def is_training_only(wrapper: type[Any]) -> bool:
     """Whether evaluation leaves it out; a user's class says so with `training_only = True`."""
     return bool(getattr(wrapper, "training_only", False))
+
+
+def gives_masks(wrapper: type[Any]) -> bool:
+    """Whether a wrapper works by masks alone and does nothing without env.action_masks."""
+    return bool(getattr(wrapper, "gives_masks", False))
 
 
 def parts_of(wrapper: type[Any]) -> tuple[str, ...]:

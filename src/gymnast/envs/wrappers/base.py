@@ -13,6 +13,7 @@ class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
     """Base of our wrappers. Arguments of `__init__` after `env` are what a config may set."""
 
     training_only: ClassVar[bool] = False  # left out of evaluation
+    gives_masks: ClassVar[bool] = False  # works by info["action_mask"] alone
     reward_parts: ClassVar[tuple[str, ...]] = ()  # names this wrapper reports under info["reward_parts"]
 
     def get_state(self) -> dict[str, Any]:
@@ -21,6 +22,10 @@ class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on from what `get_state` gave."""
+
+    def names(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Names of the observation's components behind this wrapper, from those before it; None: unknown."""
+        return names if self.observation_space == self.env.observation_space else None
 
 
 def with_part(info: dict[str, Any], name: str, value: float) -> dict[str, Any]:

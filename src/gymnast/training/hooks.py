@@ -1,0 +1,123 @@
+"""Hooks: optional extras that look at each update and ask for something.
+
+A hook takes what it needs in its constructor, receives a frozen report and returns commands. It
+writes into nobody; the loop applies the commands where everyone can see it. What always happens in
+training is a line in the loop and no hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol, TypeVar
+
+from gymnast.algorithms.algorithm import Hyper
+from gymnast.metrics import catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An update that is over."""
+
+    env_steps: int
+    updates: int
+    row: Mapping[str, Any]  # its metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Adjust:
+    """From the next update on, a hyperparameter is what its schedule says times `factor`, or `value`,
+    within [low, high]. With neither it goes back to its schedule. What several sources ask of one key
+    adds up."""
+
+    source: str  # who asks; a later command of the same source for the same key replaces the earlier one
+    key: str
+    why: str
+    factor: float | None = None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Training ends here."""
+
+    why: str
+
+
+Command = Adjust | Stop
+
+
+class Hook(Protocol):
+    def after_update(self, report: Report) -> Sequence[Command]:
+        """What is wanted now; mostly nothing."""
+
+    def metrics(self) -> dict[str, float]:
+        """What the hook has to say in this update's row."""
+
+    def state(self) -> Any:
+        """What a resumed run needs to decide as if it had never been stopped; plain data."""
+
+    def load_state(self, state: Any) -> None:
+        """Take it back."""
+
+
+H = TypeVar("H", bound=Hyper)
+
+
+@dataclass(slots=True)
+class Adjustments:
+    """What hooks have made of the hyperparameters; empty in most runs."""
+
+    in_force: dict[tuple[str, str], Adjust] = field(default_factory=dict)  # by source and key
+
+    def take(self, command: Adjust) -> None:
+        self.in_force.pop((command.source, command.key), None)  # what is new comes last
+        if command.factor is not None or command.value is not None:
+            self.in_force[command.source, command.key] = command
+
+    def applied(self, hp: H) -> H:
+        """The hyperparameters with every adjustment made."""
+        if not self.in_force:
+            return hp
+        changed: dict[str, Any] = {}
+        for adjust in self.in_force.values():
+            key = adjust.key
+            before = changed.get(key, getattr(hp, key))
+            value = adjust.value if adjust.factor is None else before * adjust.factor
+            assert value is not None
+            changed[key] = within(key, value, adjust)
+        for known in fields(hp):
+            if known.name in changed and known.type == "int":
+                changed[known.name] = round(changed[known.name])
+        return replace(hp, **changed)
+
+    def state(self) -> list[dict[str, Any]]:
+        return [
+            {f.name: getattr(adjust, f.name) for f in fields(Adjust)} for adjust in self.in_force.values()
+        ]
+
+    def load_state(self, state: list[dict[str, Any]]) -> None:
+        self.in_force = {(values["source"], values["key"]): Adjust(**values) for values in state}
+
+
+def within(key: str, value: float, adjust: Adjust) -> float:
+    """The value cut to the adjustment's bounds, and to what this setting can be at all."""
+    possible = catalogue.spec(f"opt/{key}")
+    for low in (adjust.low, possible.low):
+        value = value if low is None else max(value, low)
+    for high in (adjust.high, possible.high):
+        value = value if high is None else min(value, high)
+    return value
+
+
+def describe_adjustment(adjust: Adjust) -> str:
+    """'algo.lr × 0.5: eval/return/mean has not improved …'."""
+    if adjust.value is not None:
+        change = f"algo.{adjust.key} = {adjust.value:g}"
+    elif adjust.factor is not None:
+        change = f"algo.{adjust.key} × {adjust.factor:g}"
+    else:
+        change = f"algo.{adjust.key} as scheduled"
+    return f"{change}: {adjust.why}"

@@ -1,0 +1,193 @@
+"""Plateau interventions: when a metric stalls, a hyperparameter is changed by rule.
+
+A rule watches one metric. If that has not improved for `patience`, the rule acts: it multiplies or
+sets a hyperparameter, or stops the run. Then it waits for `cooldown`, and it may take back what it did,
+after a while or if the metric got worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from gymnast.config.values import Count, PositiveCount, Section
+from gymnast.metrics import catalogue
+from gymnast.training.hooks import Adjust, Command, Report, Stop
+
+Unit = Literal["env_steps", "updates"]
+
+
+class InterventionConfig(Section):
+    """One rule: what to do when a metric has stalled."""
+
+    metric: str = Field(description="The metric to watch, e.g. `eval/return/mean`.")
+    direction: Literal["higher", "lower"] | None = Field(
+        None, description="Which way is better; as the catalogue says if unset."
+    )
+    patience: PositiveCount = Field(description="How long the metric may stand still before the rule acts.")
+    unit: Unit = Field(
+        "env_steps",
+        description="What patience, cooldown and revert_after are counted in: env_steps or updates.",
+    )
+    min_delta: float = Field(0.0, ge=0, description="Less than this is no improvement.")
+    setting: str | None = Field(None, description="The hyperparameter of `algo` to change, e.g. `lr`.")
+    multiply: float | None = Field(
+        None, gt=0, description="Its value is multiplied by this, once more each time the rule acts."
+    )
+    set: float | None = Field(None, description="Or: its value from then on.")
+    stop: bool = Field(False, description="Or: the run ends.")
+    low: float | None = Field(None, description="The changed value never falls below this.")
+    high: float | None = Field(None, description="The changed value never rises above this.")
+    cooldown: Count = Field(
+        0, description="After acting the rule does nothing for this long, then waits anew."
+    )
+    max_times: PositiveCount = Field(3, description="How often the rule acts at most.")
+    revert_after: PositiveCount | None = Field(
+        None, description="Take the last change back after this long; null: it stays."
+    )
+    revert_if_worse: float | None = Field(
+        None,
+        ge=0,
+        description="Take the last change back as soon as the metric is worse by more than this than it was "
+        "when the rule acted; null: never.",
+    )
+
+    @field_validator("metric")
+    @classmethod
+    def _is_declared(cls, metric: str) -> str:
+        try:
+            catalogue.spec(metric)
+        except catalogue.UnknownMetric as error:
+            raise ValueError(str(error)) from None
+        return metric
+
+    @model_validator(mode="after")
+    def _says_what_to_do(self) -> InterventionConfig:
+        asked = [name for name in ("multiply", "set") if getattr(self, name) is not None]
+        asked += ["stop"] if self.stop else []
+        if len(asked) != 1:
+            said = " and ".join(asked) if asked else "none"
+            raise ValueError(f"give exactly one of multiply, set and stop, got {said}")
+        if (self.setting is None) != self.stop:
+            raise ValueError("stop takes no setting" if self.stop else "say which setting of algo to change")
+        if self.direction is None and catalogue.spec(self.metric).better is None:
+            raise ValueError(f"say which direction of {self.metric} is better: higher or lower")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"low is above high: {self.low:g} > {self.high:g}")
+        return self
+
+    @property
+    def sign(self) -> float:
+        better = self.direction or catalogue.spec(self.metric).better
+        return 1.0 if better == "higher" else -1.0
+
+
+@dataclass(slots=True)
+class RuleState:
+    """Where one rule stands; times are in the rule's unit, values are turned so that higher is better."""
+
+    best: float | None = None
+    best_at: int = 0  # when it was last better, or when waiting began anew
+    times: int = 0
+    quiet_until: int = 0
+    acted_at: int | None = None  # the change that could still be taken back
+    value_then: float = 0.0
+    undo: list[float] = field(default_factory=list)  # factors in force, the last one's undoing takes it off
+
+
+class PlateauHook:
+    """All rules of a run."""
+
+    def __init__(self, rules: Sequence[InterventionConfig]) -> None:
+        self.rules = tuple(rules)
+        self.states = [RuleState() for _ in self.rules]
+        self.interventions = self.reverts = 0
+
+    def after_update(self, report: Report) -> list[Command]:
+        commands: list[Command] = []
+        for rule, state in zip(self.rules, self.states, strict=True):
+            now = report.env_steps if rule.unit == "env_steps" else report.updates
+            found = report.row.get(rule.metric)  # an evaluation's metrics are not in every row
+            command = self._decide(rule, state, now, None if found is None else rule.sign * float(found))
+            if command is not None:
+                commands.append(command)
+        return commands
+
+    def _decide(
+        self, rule: InterventionConfig, state: RuleState, now: int, value: float | None
+    ) -> Command | None:
+        if (undone := self._take_back(rule, state, now, value)) is not None:
+            return undone
+        if value is not None and (state.best is None or value > state.best + rule.min_delta):
+            state.best, state.best_at = value, now
+        stalled = state.best is not None and now - state.best_at >= rule.patience
+        if not stalled or now < state.quiet_until or state.times >= rule.max_times:
+            return None
+        waited = now - state.best_at
+        state.times += 1
+        state.quiet_until = now + rule.cooldown
+        state.best_at = now + rule.cooldown  # the change gets its own time to show
+        unit = rule.unit.replace("_", " ")
+        best = rule.sign * (state.best or 0.0)
+        why = f"{rule.metric} has not improved for {waited:,} {unit} (best {best:.4g})"
+        self.interventions += 1
+        if rule.stop:
+            return Stop(why)
+        state.acted_at = now
+        state.value_then = value if value is not None else state.best or 0.0
+        if rule.multiply is not None:
+            state.undo.append(rule.multiply)
+        else:
+            state.undo = [1.0]
+        return self._adjust(rule, state, why)
+
+    def _adjust(self, rule: InterventionConfig, state: RuleState, why: str) -> Adjust:
+        assert rule.setting is not None
+        source = f"rule {self.rules.index(rule) + 1}"
+        if not state.undo:
+            return Adjust(source, rule.setting, why)
+        factor = None
+        if rule.multiply is not None:
+            factor = 1.0
+            for each in state.undo:
+                factor *= each
+        return Adjust(source, rule.setting, why, factor, rule.set, rule.low, rule.high)
+
+    def _take_back(
+        self, rule: InterventionConfig, state: RuleState, now: int, value: float | None
+    ) -> Adjust | None:
+        if state.acted_at is None:
+            return None
+        why = None
+        if rule.revert_after is not None and now - state.acted_at >= rule.revert_after:
+            why = f"its time is over ({rule.revert_after:,} {rule.unit.replace('_', ' ')})"
+        elif (
+            rule.revert_if_worse is not None
+            and value is not None
+            and value < state.value_then - rule.revert_if_worse
+        ):
+            why = f"{rule.metric} fell from {rule.sign * state.value_then:.4g} to {rule.sign * value:.4g}"
+            if rule.sign < 0:
+                why = why.replace(" fell ", " rose ")
+        if why is None:
+            return None
+        state.acted_at = None
+        state.undo.pop()
+        self.reverts += 1
+        return self._adjust(rule, state, f"taken back: {why}")
+
+    def metrics(self) -> dict[str, float]:
+        return {"opt/interventions": self.interventions, "opt/reverts": self.reverts}
+
+    def state(self) -> dict[str, Any]:
+        rules = [{f.name: getattr(state, f.name) for f in fields(RuleState)} for state in self.states]
+        return {"rules": rules, "interventions": self.interventions, "reverts": self.reverts}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take the rules' standing back; with another number of rules than before, all wait anew."""
+        self.interventions, self.reverts = int(state["interventions"]), int(state["reverts"])
+        if len(state["rules"]) == len(self.rules):
+            self.states = [RuleState(**values) for values in state["rules"]]
