@@ -304,17 +304,13 @@ def test_every_shipped_preset_and_variant_loads(name: str) -> None:
         make_env(config.env).close()
 
 
-def test_loading_is_quick_and_imports_no_environment() -> None:
+def test_loading_imports_no_environment() -> None:
     code = (
-        "import sys, time, gymnast.config.load as load, ruamel.yaml\n"
-        "start = time.perf_counter()\n"
+        "import sys, gymnast.config.load as load\n"
         "load.load_config('CartPole-v1:ppo')\n"
-        "took = time.perf_counter() - start\n"
-        "assert not {'gymnasium', 'torch', 'rich'} & set(sys.modules), 'heavy imports'\n"
-        "print(took)"
+        "print(sorted({'gymnasium', 'torch', 'rich'} & set(sys.modules)))"
     )
-    times = [float(subprocess.check_output([sys.executable, "-c", code], text=True)) for _ in range(3)]
-    assert min(times) < 0.06, times
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
 def test_an_env_without_preset_is_built_with_the_arguments_that_were_given(tmp_path, monkeypatch):

