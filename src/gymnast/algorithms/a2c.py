@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from gymnast.algorithms.algorithm import Hyper, hyper_at
-from gymnast.algorithms.objective import Batch, Loss, batch_of, normalize_advantages, policy_gradient
-from gymnast.algorithms.returns import gae
+from gymnast.algorithms.objective import Batch, Loss, gae_batch, normalize_advantages, policy_gradient
 from gymnast.algorithms.settings import AlgoSettings, Rate, Unit
 from gymnast.config.values import PositiveCount
 from gymnast.policies.optimizer_settings import OptimizerConfig, RMSPropConfig
@@ -63,16 +62,7 @@ class A2C:
 
     def targets(self, rollout: Rollout, hp: A2CHyper) -> Batch:
         """Advantages by GAE (with λ = 1: returns over the rest of the rollout, less the value)."""
-        advantages = gae(
-            rollout.rewards,
-            rollout.values,
-            rollout.terminated,
-            rollout.truncated,
-            rollout.bootstrap,
-            hp.gamma,
-            hp.gae_lambda,
-        )
-        return batch_of(rollout, advantages, advantages + rollout.values[:-1])
+        return gae_batch(rollout, hp.gamma, hp.gae_lambda)
 
     def prepare(self, xp: Any, minibatch: Batch) -> Batch:
         return normalize_advantages(xp, minibatch) if self.config.normalize_advantage else minibatch

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gymnast.algorithms.returns import gae
 from gymnast.algorithms.value_loss import value_loss
 
 if TYPE_CHECKING:
@@ -101,6 +102,20 @@ def batch_of(
         masks=None if rollout.masks is None else rollout.masks[:-1].reshape(-1, rollout.masks.shape[2]),
         sequences=rollout.sequences,
     )
+
+
+def gae_batch(rollout: Rollout, gamma: float, gae_lambda: float) -> Batch:
+    """A rollout with advantages by GAE; returns for the critic are advantages + values."""
+    advantages = gae(
+        rollout.rewards,
+        rollout.values,
+        rollout.terminated,
+        rollout.truncated,
+        rollout.bootstrap,
+        gamma,
+        gae_lambda,
+    )
+    return batch_of(rollout, advantages, advantages + rollout.values[:-1])
 
 
 def normalize_advantages(xp: Any, batch: Batch) -> Batch:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from gymnast.algorithms.algorithm import Hyper, hyper_at
-from gymnast.algorithms.objective import Batch, Loss, batch_of, kl_estimate, normalize_advantages
-from gymnast.algorithms.returns import gae
+from gymnast.algorithms.objective import Batch, Loss, gae_batch, kl_estimate, normalize_advantages
 from gymnast.algorithms.settings import AlgoSettings, Epochs, NonNegative, Rate, Unit
 from gymnast.algorithms.value_loss import value_loss
 from gymnast.config.values import BatchSize, resolve_batch_size
@@ -88,16 +87,7 @@ class PPO:
 
     def targets(self, rollout: Rollout, hp: PPOHyper) -> Batch:
         """Advantages by GAE, returns = advantages + values."""
-        advantages = gae(
-            rollout.rewards,
-            rollout.values,
-            rollout.terminated,
-            rollout.truncated,
-            rollout.bootstrap,
-            hp.gamma,
-            hp.gae_lambda,
-        )
-        return batch_of(rollout, advantages, advantages + rollout.values[:-1])
+        return gae_batch(rollout, hp.gamma, hp.gae_lambda)
 
     def prepare(self, xp: Any, minibatch: Batch) -> Batch:
         """Once per minibatch: advantages with mean 0 and std 1."""
