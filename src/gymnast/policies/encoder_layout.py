@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from gymnast.errors import MissingExtra
+from gymnast.errors import GymnastError, MissingExtra
 from gymnast.policies.inputs import Input
 from gymnast.policies.settings import PolicyConfig
+
+OF_IMAGES = ("small", "nature", "impala")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,11 @@ def needs_encoder(config: PolicyConfig, inputs: tuple[Input, ...]) -> str | None
 
 def describe_encoder(config: PolicyConfig, inputs: tuple[Input, ...]) -> EncoderLayout | None:
     """The encoder that these inputs need; None without one."""
+    if config.encoder in OF_IMAGES and not any(part.kind == "image" for part in inputs):
+        raise GymnastError(
+            f"policy.encoder: {config.encoder} reads images, and there is none in the observation; "
+            "say auto, mlp, or your own as package.module:Class"
+        )
     if (reason := needs_encoder(config, inputs)) is None:
         return None
     if find_spec("torch") is None:
