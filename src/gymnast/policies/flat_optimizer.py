@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ Array = Any  # numpy.ndarray or torch.Tensor
 Part = tuple[Array, ...]  # parameters, gradients and the state's vectors, over one span
 
 
-class FlatOptimizer:
+class FlatOptimizer(ABC):
     """Moves a flat vector along its gradient; a subclass says how.
 
     Code of a subclass runs on NumPy arrays and torch tensors alike, unless it says otherwise. Nothing
@@ -47,9 +48,9 @@ class FlatOptimizer:
                 self._move(part, critic_lr if is_critic else lr)
         return norm
 
+    @abstractmethod
     def _move(self, part: Part, lr: float) -> None:
         """One step of a part, in place."""
-        raise NotImplementedError
 
     def _part(self, span: slice) -> Part:
         return tuple(vector[span] for vector in (self.parameters, self.gradients, *self._memory))
