@@ -42,14 +42,21 @@ class Row:
 
 ROWS = (
     Row("CartPole-v1:ppo", 500, seeds=5),
+    Row("CartPole-v1:ppo-centred", 475),
     Row("Acrobot-v1:ppo", -85),
     Row("MountainCar-v0:ppo", -110),
+    Row("MountainCar-v0:ppo-count", -110),
+    Row("MountainCarContinuous-v0:ppo", 90),
     # the best stationary policy is worth 0.7402; 2,000 episodes give that ± 0.01, too coarse for this aim
     Row("FrozenLake-v1:ppo", 0.73, episodes=20_000),
+    Row("FrozenLake-v1:ppo-sure-footed", 1),
+    Row("CliffWalking-v1:ppo", -13),
     Row("Taxi-v4:ppo", 7.5),
     Row("Taxi-v4:ppo-masked", 7.5),
     Row("Pendulum-v1:ppo", -170),
     Row("LunarLander-v3:ppo", 240),
+    Row("LunarLander-v3:ppo-short", 200),
+    Row("LunarLander-v3:ppo-random-physics", 200),
     Row("LunarLanderContinuous-v3:ppo", 250),
     # the best arm pays 93.5 (the next one 91.3), and 130.4 (94.7), in the mean of an episode
     Row("gymnast/Bandit-v0:ppo", 93, episodes=1000),
