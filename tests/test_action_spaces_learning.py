@@ -90,9 +90,15 @@ def test_ppo_learns_every_action_space(space: str, changes: dict[str, Any], tmp_
     assert score(train(tmp_path, space, **changes), space) > WANTED
 
 
-@pytest.mark.parametrize("space", ["multi-discrete", "dict"])
+@pytest.mark.parametrize(
+    "space",
+    [
+        space if space in ("multi-discrete", "dict") else pytest.param(space, marks=pytest.mark.slow)
+        for space in action_envs.SPACES
+    ],
+)
 @pytest.mark.parametrize("algo", [name for name in ALGORITHMS if name != "ppo"])
-def test_every_algorithm_learns_actions_of_several_parts(algo: str, space: str, tmp_path: Path) -> None:
+def test_every_algorithm_learns_every_action_space(algo: str, space: str, tmp_path: Path) -> None:
     assert score(train(tmp_path, space, algo), space) > 0.9
 
 

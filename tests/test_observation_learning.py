@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from gymnast import api
+from gymnast.algorithms import ALGORITHMS
 from gymnast.envs.build import build_envs
 from gymnast.envs.settings import EnvConfig
 from observation_envs import SPACES, Cue, Delayed
@@ -45,6 +46,16 @@ def train(env: str, steps: int, runs: Path, **overrides: Any) -> api.Run:
 def test_numbers_and_choices_are_read(kind: str, tmp_path: Path) -> None:
     run = train("Cue", 8192, tmp_path, env__kwargs={"kind": kind}, algo__lr=0.01)
     assert api.evaluate(run, episodes=50).mean_return == 4.0  # a guess is worth 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SPACES)
+@pytest.mark.parametrize("algo", [name for name in ALGORITHMS if name != "ppo"])
+def test_every_algorithm_reads_every_observation(algo: str, kind: str, tmp_path: Path) -> None:
+    settings = {key: value for key, value in SETTINGS.items() if key != "algo.n_epochs"}
+    settings |= {"env.kwargs": {"kind": kind}, "algo.name": algo, "algo.n_steps": 16, "algo.lr": 0.01}
+    run = api.train("observation_envs:Cue", overrides=settings, max_env_steps=24_576, runs_dir=tmp_path)
+    assert api.evaluate(run, episodes=50).mean_return > 3.6  # a guess is worth 1
 
 
 @pytest.mark.parametrize("kind", ["image", "image_chw", "image_dict"])
