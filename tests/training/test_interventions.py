@@ -219,3 +219,12 @@ def test_a_rule_may_end_the_run(train: Callable[..., api.Run], tmp_path: Path) -
 def test_without_rules_nothing_is_said_of_them(train: Callable[..., api.Run], tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, updates=2)
     assert not any("intervention" in key or "reverts" in key for key in run.metrics()[-1])
+
+
+def test_two_rules_that_read_the_same_both_count() -> None:
+    rule = InterventionConfig(metric="eval/return/mean", patience=10, setting="lr", multiply=0.5)
+    hook, adjustments = PlateauHook([rule, rule]), Adjustments()
+    for env_steps in (0, 10):
+        for command in hook.after_update(Report(env_steps, 1, {"eval/return/mean": 1.0})):
+            adjustments.take(command)
+    assert len(adjustments.in_force) == 2

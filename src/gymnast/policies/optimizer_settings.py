@@ -19,28 +19,25 @@ class _OptimizerSettings(Section):
     )
 
 
-class AdamConfig(_OptimizerSettings):
+class _AdamSettings(_OptimizerSettings):
+    eps: float | None = Field(
+        None, gt=0, description="Added to the root; 1e-5 (or `algo.adam_eps`) if unset."
+    )
+    betas: tuple[Fraction, Fraction] | None = Field(
+        None, description="Decay rates of both moments; 0.9 and 0.999 (or `algo.adam_betas`) if unset."
+    )
+
+
+class AdamConfig(_AdamSettings):
     """Adam (Kingma and Ba, 2015)."""
 
     name: Literal["adam"] = "adam"
-    eps: float | None = Field(
-        None, gt=0, description="Added to the root; 1e-5 (or `algo.adam_eps`) if unset."
-    )
-    betas: tuple[Fraction, Fraction] | None = Field(
-        None, description="Decay rates of both moments; 0.9 and 0.999 (or `algo.adam_betas`) if unset."
-    )
 
 
-class AdamWConfig(_OptimizerSettings):
+class AdamWConfig(_AdamSettings):
     """Adam with weight decay that is not part of the gradient (Loshchilov and Hutter, 2019)."""
 
     name: Literal["adamw"] = "adamw"
-    eps: float | None = Field(
-        None, gt=0, description="Added to the root; 1e-5 (or `algo.adam_eps`) if unset."
-    )
-    betas: tuple[Fraction, Fraction] | None = Field(
-        None, description="Decay rates of both moments; 0.9 and 0.999 (or `algo.adam_betas`) if unset."
-    )
     weight_decay: float = Field(0.01, ge=0, description="Share of a weight that a step of rate 1 takes away.")
 
 

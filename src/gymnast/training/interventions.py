@@ -108,18 +108,20 @@ class PlateauHook:
 
     def after_update(self, report: Report) -> list[Command]:
         commands: list[Command] = []
-        for rule, state in zip(self.rules, self.states, strict=True):
+        for number, (rule, state) in enumerate(zip(self.rules, self.states, strict=True), start=1):
             now = report.env_steps if rule.unit == "env_steps" else report.updates
             found = report.row.get(rule.metric)  # an evaluation's metrics are not in every row
-            command = self._decide(rule, state, now, None if found is None else rule.sign * float(found))
+            command = self._decide(
+                number, rule, state, now, None if found is None else rule.sign * float(found)
+            )
             if command is not None:
                 commands.append(command)
         return commands
 
     def _decide(
-        self, rule: InterventionConfig, state: RuleState, now: int, value: float | None
+        self, number: int, rule: InterventionConfig, state: RuleState, now: int, value: float | None
     ) -> Command | None:
-        if (undone := self._take_back(rule, state, now, value)) is not None:
+        if (undone := self._take_back(number, rule, state, now, value)) is not None:
             return undone
         if value is not None and (state.best is None or value > state.best + rule.min_delta):
             state.best, state.best_at = value, now
@@ -142,11 +144,11 @@ class PlateauHook:
             state.undo.append(rule.multiply)
         else:
             state.undo = [1.0]
-        return self._adjust(rule, state, why)
+        return self._adjust(number, rule, state, why)
 
-    def _adjust(self, rule: InterventionConfig, state: RuleState, why: str) -> Adjust:
+    def _adjust(self, number: int, rule: InterventionConfig, state: RuleState, why: str) -> Adjust:
         assert rule.setting is not None
-        source = f"rule {self.rules.index(rule) + 1}"
+        source = f"rule {number}"  # its place: two rules may read the same
         if not state.undo:
             return Adjust(source, rule.setting, why)
         factor = None
@@ -157,7 +159,7 @@ class PlateauHook:
         return Adjust(source, rule.setting, why, factor, rule.set, rule.low, rule.high)
 
     def _take_back(
-        self, rule: InterventionConfig, state: RuleState, now: int, value: float | None
+        self, number: int, rule: InterventionConfig, state: RuleState, now: int, value: float | None
     ) -> Adjust | None:
         if state.acted_at is None:
             return None
@@ -177,7 +179,7 @@ class PlateauHook:
         state.acted_at = None
         state.undo.pop()
         self.reverts += 1
-        return self._adjust(rule, state, f"taken back: {why}")
+        return self._adjust(number, rule, state, f"taken back: {why}")
 
     def metrics(self) -> dict[str, float]:
         return {"opt/interventions": self.interventions, "opt/reverts": self.reverts}
