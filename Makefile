@@ -78,8 +78,8 @@ $(VENV)/.core: $(NEEDS)
 
 $(VENV)/.dev: $(NEEDS)
 	$(call make_venv,$(VENV))
-	@echo "Installing Gymnast with its development tools and torch into $(VENV) …"
-	@$(BIN)/python $(PIP_INSTALL) -e '.[dev]'
+	@echo "Installing Gymnast with its development tools, torch and every family of games into $(VENV) …"
+	@$(BIN)/python $(PIP_INSTALL) -e '.[dev,games]'
 	@touch $(VENV)/.core $@
 
 $(BENCH_VENV)/.bench: $(NEEDS)
