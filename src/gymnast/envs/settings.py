@@ -49,6 +49,9 @@ class EnvConfig(Section):
     )
     kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments of the env itself.")
     max_episode_steps: PositiveCount | None = Field(None, description="Time limit instead of the env's own.")
+    actions: tuple[str, ...] | None = Field(
+        None, description="Labels of the actions to keep, in this order; buttons held together as `RIGHT+B`."
+    )
     wrappers: tuple[WrapperConfig, ...] = Field((), description="Applied in order, innermost first.")
     action_masks: bool = Field(
         False, description="Never do what info['action_mask'] forbids; see docs/action-spaces.md."
