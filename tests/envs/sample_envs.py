@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -91,6 +91,49 @@ class Failing(gym.Env):
             if self.how == "hang":
                 time.sleep(1000)
         return obs, reward, terminated, False, {}
+
+
+class Tells(gym.Env):
+    """Episodes of 2 and 3 steps in turn, in which it tells what each came to; a share of its own reward."""
+
+    observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+    reward_parts: ClassVar[tuple[str, ...]] = ("bonus",)
+    episode_values: ClassVar[tuple[str, ...]] = ("level_complete", "score")
+
+    def __init__(self) -> None:
+        self.episode = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.episode = 1 if seed is not None else self.episode + 1
+        self.at = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        self.at += 1
+        over = self.at >= 2 + (self.episode + 1) % 2
+        info: dict[str, Any] = {"reward_parts": {"bonus": 0.5}}
+        if over:
+            info["level_complete"] = self.episode % 2 == 0
+            if self.episode > 1:  # of its first episode it tells no score
+                info["score"] = 10 * self.episode
+        return np.zeros(1, np.float32), 1.5, over, False, info
+
+
+class CountsOnes(gym.Wrapper):
+    """A wrapper that tells of an episode how often action 1 was taken in it."""
+
+    episode_values: ClassVar[tuple[str, ...]] = ("ones",)
+
+    def reset(self, **arguments: Any) -> Any:
+        self.ones = 0
+        return self.env.reset(**arguments)
+
+    def step(self, action: Any) -> Any:
+        self.ones += int(action == 1)
+        *rest, info = self.env.step(action)
+        return *rest, {**info, "ones": self.ones}
 
 
 class Huge(gym.Env):

@@ -249,6 +249,34 @@ def test_the_step_before_is_left_whole(backend: str) -> None:
         envs.close()
 
 
+@pytest.mark.parametrize(
+    "backend", ["sync", "workers", "native", pytest.param("envpool", marks=needs_envpool)]
+)
+def test_sending_and_receiving_apart_is_stepping(backend: str) -> None:
+    together = build_envs(CONFIGS["cartpole"], n_envs=4, seed=0, backend=backend)
+    apart = build_envs(CONFIGS["cartpole"], n_envs=4, seed=0, backend=backend)
+    try:
+        np.testing.assert_array_equal(together.reset(), apart.reset())
+        finished = 0
+        for actions in random_actions(together, 60):
+            stepped = together.step(actions)
+            assert apart.send(actions) is None
+            received = apart.receive()
+            np.testing.assert_array_equal(stepped.obs, received.obs)
+            np.testing.assert_array_equal(stepped.terminated, received.terminated)
+            np.testing.assert_array_equal(stepped.truncated, received.truncated)
+            finished += int((stepped.terminated | stepped.truncated).sum())
+        assert finished
+        with pytest.raises(RuntimeError, match="without send"):
+            apart.receive()
+        apart.send(actions)
+        with pytest.raises(RuntimeError, match="without receive"):
+            apart.send(actions)
+    finally:
+        together.close()
+        apart.close()
+
+
 @pytest.mark.parametrize("backend", ["sync", "workers", "native"])
 def test_reset_starts_again_from_the_seeds(backend: str) -> None:
     envs = build_envs(CONFIGS["cartpole"], n_envs=4, seed=1, backend=backend)

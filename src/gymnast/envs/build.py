@@ -11,7 +11,7 @@ from gymnast.envs.envpool import build_envpool, why_not_envpool
 from gymnast.envs.in_process import InProcessEnvs
 from gymnast.envs.native import build_native, why_not_native
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import active_wrappers, make_env, reward_parts
+from gymnast.envs.single import active_wrappers, episode_values, make_env, reward_parts
 from gymnast.envs.spaces import check_spaces
 from gymnast.envs.wrappers import check_wrapper, gives_masks
 from gymnast.errors import GymnastError, did_you_mean
@@ -104,7 +104,11 @@ def _in_process(
         raise
     others = [make_env(config, training=training, render_mode=render_mode) for _ in seeds[1:]]
     return InProcessEnvs(
-        [first, *others], seeds, reward_parts(config, training=training), masked=config.action_masks
+        [first, *others],
+        seeds,
+        reward_parts(first),
+        masked=config.action_masks,
+        episode_values=episode_values(first),
     )
 
 

@@ -8,6 +8,7 @@ that finished it, and the true last observation is handed out beside the first o
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -26,9 +27,12 @@ class Step:
     # [N, …] the true last obs in the rows that finished, what was there before in the others; None if
     # no env finished.
     final_obs: np.ndarray | None
-    # Shares of `rewards` that wrappers added, by name (`Envs.reward_parts`), each [N] float64:
+    # Shares of `rewards` that the env or wrappers added, by name (`Envs.reward_parts`), each [N] float64:
     # rewards minus their sum is the env's own reward.
     reward_parts: dict[str, np.ndarray] = field(default_factory=dict)
+    # What a finished episode came to, by name (`Envs.episode_values`), each [N] float64. It holds in the
+    # rows that finished alone; NaN there if the env did not say.
+    episode_values: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 class EnvFailure(Exception):
@@ -48,7 +52,8 @@ class Envs(Protocol):
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]  # Discrete from 0, Box [A] float32; any other as the env has it
     seeds: list[int]  # the seed each env was first reset with
-    reward_parts: tuple[str, ...]  # names of the shares that wrappers add
+    reward_parts: tuple[str, ...]  # names of the shares of the reward that the env or wrappers tell apart
+    episode_values: tuple[str, ...]  # names of what the env or wrappers tell of a finished episode
     carries_state: bool  # whether `snapshot` can bring every env back exactly
 
     @property
@@ -62,11 +67,18 @@ class Envs(Protocol):
         """Start every env from its own seed; the first observations [N, …]."""
 
     def step(self, actions: np.ndarray) -> Step:
-        """Step every env; raises EnvFailure if one raises or returns NaN.
+        """`send` and `receive` in one."""
 
-        Discrete actions count from 0, whatever the env's own numbering; those of several parts are
-        flat, [N, K] (`policies/action_form.py`), whatever the env wants them to be.
+    def send(self, actions: np.ndarray) -> None:
+        """Begin a step of every env; backends with processes or threads of their own step meanwhile.
+
+        Exactly one `receive` must follow before anything else is asked for, and until then the array
+        must be left as it is. Discrete actions count from 0, whatever the env's own numbering; those of
+        several parts are flat, [N, K] (`policies/action_form.py`), whatever the env wants them to be.
         """
+
+    def receive(self) -> Step:
+        """The end of the step that was begun; raises EnvFailure if an env raises or returns NaN."""
 
     def snapshot(self) -> dict[str, Any]:
         """All that `restore` needs: nested dicts and lists of JSON values and NumPy arrays.
@@ -81,3 +93,23 @@ class Envs(Protocol):
 
     def close(self) -> None:
         """Release processes and windows."""
+
+
+class StepsWhenReceived(ABC):
+    """`send` and `receive` of a backend that can only step while it is waited for."""
+
+    _sent: np.ndarray | None = None
+
+    @abstractmethod
+    def step(self, actions: np.ndarray) -> Step: ...
+
+    def send(self, actions: np.ndarray) -> None:
+        if self._sent is not None:
+            raise RuntimeError("send was called twice without receive")
+        self._sent = actions
+
+    def receive(self) -> Step:
+        actions, self._sent = self._sent, None
+        if actions is None:
+            raise RuntimeError("receive was called without send")
+        return self.step(actions)

@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.actions import plain_action_space
-from gymnast.envs.contract import EnvFailure, Envs, Step
+from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
 from gymnast.envs.in_process import Frame, episode_seed
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec, make_env
@@ -61,12 +61,13 @@ def build_envpool(config: EnvConfig, n_envs: int, seed: int) -> Envs:
     return envs
 
 
-class EnvPoolEnvs:
+class EnvPoolEnvs(StepsWhenReceived):
     """N envs of an EnvPool in synchronous mode."""
 
     backend = "envpool"
     carries_state = False
     reward_parts: tuple[str, ...] = ()
+    episode_values: tuple[str, ...] = ()
     masks: np.ndarray | None = None
 
     def __init__(

@@ -11,7 +11,7 @@ import numpy as np
 
 from gymnast.envs import snapshot as carrying
 from gymnast.envs.actions import plain_action_space
-from gymnast.envs.contract import EnvFailure, Step
+from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
 from gymnast.envs.spaces import array_type, first_value, plain_space
 from gymnast.policies.action_form import ActionForm, is_plain
 from gymnast.policies.masks import MaskReader
@@ -30,6 +30,7 @@ class Frame:
         parts: Sequence[str],
         allocate: Allocate = np.zeros,
         mask_size: int = 0,
+        values: Sequence[str] = (),
     ) -> None:
         shape, dtype = array_type(observation_space)
         self.final_obs = allocate((n_envs, *shape), dtype)
@@ -41,6 +42,7 @@ class Frame:
             truncated=allocate((n_envs,), np.dtype(np.bool_)),
             final_obs=None,
             reward_parts={name: allocate((n_envs,), np.dtype(np.float64)) for name in parts},
+            episode_values={name: allocate((n_envs,), np.dtype(np.float64)) for name in values},
         )
 
     def rows(self, start: int, stop: int) -> Frame:
@@ -55,11 +57,12 @@ class Frame:
             truncated=self.step.truncated[start:stop],
             final_obs=None,
             reward_parts={name: array[start:stop] for name, array in self.step.reward_parts.items()},
+            episode_values={name: array[start:stop] for name, array in self.step.episode_values.items()},
         )
         return part
 
 
-class InProcessEnvs:
+class InProcessEnvs(StepsWhenReceived):
     """Single envs stepped one after the other; `workers` runs the same class in each process."""
 
     backend = "sync"
@@ -71,10 +74,12 @@ class InProcessEnvs:
         reward_parts: tuple[str, ...] = (),
         frames: tuple[Frame, Frame] | None = None,
         masked: bool = False,
+        episode_values: tuple[str, ...] = (),
     ) -> None:
         self.n_envs = len(envs)
         self.seeds = list(seeds)
         self.reward_parts = reward_parts
+        self.episode_values = episode_values
         self.observation_space = plain_space(envs[0].observation_space)
         self.action_space = plain_action_space(envs[0].action_space)
         self.carries_state = all(carrying.can_carry(env) for env in envs)
@@ -93,9 +98,10 @@ class InProcessEnvs:
         self._seen = ObservationForm(envs[0].observation_space)
         self._float_fields = _float_fields(self._seen)
         mask_size = self._reader.size if self._reader else 0
+        arrays: dict[str, Any] = {"mask_size": mask_size, "values": episode_values}
         self._frames = frames or (
-            Frame(self.n_envs, self.observation_space, reward_parts, mask_size=mask_size),
-            Frame(self.n_envs, self.observation_space, reward_parts, mask_size=mask_size),
+            Frame(self.n_envs, self.observation_space, reward_parts, **arrays),
+            Frame(self.n_envs, self.observation_space, reward_parts, **arrays),
         )
         # Where each frame's observations are written, row by row.
         self._writers = [
@@ -158,6 +164,8 @@ class InProcessEnvs:
                     truncated[index] = is_truncated
                     any_done = True
                     final_rows[index] = ob - first_obs if first_obs else ob
+                    for name, values in step.episode_values.items():
+                        values[index] = info.get(name, math.nan)
                     self._start_episode(index, next_rows, masks)
                 else:
                     next_rows[index] = ob

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from gymnast.envs.actions import plain_action_space
-from gymnast.envs.contract import EnvFailure, Envs, Step
+from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
 from gymnast.envs.in_process import Frame, episode_seed
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec
@@ -86,12 +86,13 @@ def _autoreset_mode(created: Any) -> AutoresetMode | None:
     return metadata.get("autoreset_mode") if isinstance(metadata, dict) else None
 
 
-class NativeEnvs:
+class NativeEnvs(StepsWhenReceived):
     """Any vectorised env that resets in the same step, or leaves resetting to us."""
 
     backend = "native"
     carries_state = False
     reward_parts: tuple[str, ...] = ()
+    episode_values: tuple[str, ...] = ()
     masks: np.ndarray | None = None
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], seed: int) -> None:

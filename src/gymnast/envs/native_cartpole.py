@@ -13,19 +13,20 @@ from typing import Any
 import numpy as np
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
-from gymnast.envs.contract import EnvFailure, Step
+from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
 from gymnast.envs.in_process import Frame, episode_seed
 from gymnast.envs.snapshot import random_state, set_random_state
 
 _MANY = 256
 
 
-class NativeCartPole:
+class NativeCartPole(StepsWhenReceived):
     """N CartPoles as one [4, N] state."""
 
     backend = "native"
     carries_state = True
     reward_parts: tuple[str, ...] = ()
+    episode_values: tuple[str, ...] = ()
     masks: np.ndarray | None = None
 
     def __init__(self, env: CartPoleVectorEnv, seed: int, sutton_barto_reward: bool) -> None:

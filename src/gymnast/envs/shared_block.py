@@ -32,10 +32,13 @@ class SharedBlock:
         action_space: gym.Space[Any],
         parts: Sequence[str],
         mask_size: int = 0,
+        values: Sequence[str] = (),
     ) -> None:
         def lay_out(allocate: Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]) -> Any:
             shape, dtype = action_array_type(action_space)
-            frames = tuple(Frame(n_envs, observation_space, parts, allocate, mask_size) for _ in range(2))
+            frames = tuple(
+                Frame(n_envs, observation_space, parts, allocate, mask_size, values) for _ in range(2)
+            )
             return allocate((n_envs, *shape), dtype), frames
 
         size = 0

@@ -15,7 +15,7 @@ import gymnast.envs.tmaze  # noqa: F401  registers gymnast/TMaze-v0
 from gymnast.envs.aliases import ALIASES, current_id
 from gymnast.envs.families import family_of
 from gymnast.envs.settings import EnvConfig, WrapperConfig
-from gymnast.envs.wrappers import check_wrapper, is_training_only, parts_of, wrapper_arguments
+from gymnast.envs.wrappers import check_wrapper, is_training_only, wrapper_arguments
 from gymnast.envs.wrappers.base import EnvWrapper
 from gymnast.errors import GymnastError, MissingExtra, did_you_mean
 from gymnast.import_path import import_module, load_class
@@ -73,9 +73,22 @@ def active_wrappers(config: EnvConfig, *, training: bool) -> tuple[WrapperConfig
     return tuple(w for w in config.wrappers if training or not is_training_only(check_wrapper(w)))
 
 
-def reward_parts(config: EnvConfig, *, training: bool) -> tuple[str, ...]:
-    """Names of the shares of the reward that the wrappers in use add."""
-    names = [part for w in active_wrappers(config, training=training) for part in parts_of(check_wrapper(w))]
+def reward_parts(env: gym.Env[Any, Any]) -> tuple[str, ...]:
+    """Names of the shares that the layers of a built env give under info["reward_parts"]."""
+    return _declared(env, "reward_parts")
+
+
+def episode_values(env: gym.Env[Any, Any]) -> tuple[str, ...]:
+    """Names of what the layers of a built env give in the info of an episode's last step."""
+    return _declared(env, "episode_values")
+
+
+def _declared(env: gym.Env[Any, Any], attribute: str) -> tuple[str, ...]:
+    """The names that a class attribute (or one of the object's own) lists, from the env outwards."""
+    layers = [env]
+    while isinstance(layers[-1], gym.Wrapper):
+        layers.append(layers[-1].env)
+    names = [name for layer in reversed(layers) for name in getattr(layer, attribute, ())]
     return tuple(dict.fromkeys(names))
 
 

@@ -80,7 +80,7 @@ def _build(order: dict[str, Any], memory_fd: int) -> tuple[InProcessEnvs, Shared
     config = EnvConfig.model_validate(order["config"])
     start, stop = order["rows"]
     envs = [make_env(config, training=order["training"]) for _ in range(start, stop)]
-    parts = tuple(order["reward_parts"])
+    parts, values = tuple(order["reward_parts"]), tuple(order["episode_values"])
     actions = plain_action_space(envs[0].action_space)
     masked = config.action_masks
     block = SharedBlock(
@@ -90,9 +90,10 @@ def _build(order: dict[str, Any], memory_fd: int) -> tuple[InProcessEnvs, Shared
         actions,
         parts,
         MaskReader(actions).size if masked else 0,
+        values,
     )
     frames = (block.frames[0].rows(start, stop), block.frames[1].rows(start, stop))
-    return InProcessEnvs(envs, order["seeds"], parts, frames, masked), block
+    return InProcessEnvs(envs, order["seeds"], parts, frames, masked, values), block
 
 
 def _serve(envs: InProcessEnvs, actions: np.ndarray, start: int, command_fd: int, answer_fd: int) -> None:

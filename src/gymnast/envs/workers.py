@@ -27,7 +27,7 @@ from gymnast.envs.contract import EnvFailure, Step
 from gymnast.envs.in_process import saved_envs
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.shared_block import SharedBlock, open_unnamed_file, receive, send
-from gymnast.envs.single import find_spec, make_env, reward_parts
+from gymnast.envs.single import episode_values, find_spec, make_env, reward_parts
 from gymnast.envs.snapshot import can_carry, matches
 from gymnast.envs.spaces import check_spaces, plain_space
 from gymnast.envs.worker_process import Answer, Command
@@ -155,10 +155,12 @@ class WorkerEnvs:
         self.seeds = list(seeds)
         self.observation_space = plain_space(probe.observation_space)
         self.action_space = plain_action_space(probe.action_space)
-        self.reward_parts = reward_parts(config, training=training)
+        self.reward_parts = reward_parts(probe)
+        self.episode_values = episode_values(probe)
         self.carries_state = can_carry(probe)
         self._probe = probe
         self._turn = 0
+        self._sent = False  # whether a step is under way
         with open_unnamed_file() as memory:
             self._block = SharedBlock(
                 memory.fileno(),
@@ -167,6 +169,7 @@ class WorkerEnvs:
                 self.action_space,
                 self.reward_parts,
                 MaskReader(self.action_space).size if config.action_masks else 0,
+                self.episode_values,
             )
             count = min(config.workers or usable_cores(), self.n_envs)
             edges = [self.n_envs * share // count for share in range(count + 1)]
@@ -189,6 +192,7 @@ class WorkerEnvs:
             "training": training,
             "n_envs": self.n_envs,
             "reward_parts": self.reward_parts,
+            "episode_values": self.episode_values,
         }
         for worker in self._workers:
             start, stop = worker.rows
@@ -209,22 +213,34 @@ class WorkerEnvs:
 
     def reset(self) -> np.ndarray:
         self._turn = 1 - self._turn
-        self._all(bytes([Command.RESET_0 + self._turn]))
+        self._tell(bytes([Command.RESET_0 + self._turn]))
+        self._gather()
         return self._block.frames[self._turn].step.obs
 
     def step(self, actions: np.ndarray) -> Step:
+        self.send(actions)
+        return self.receive()
+
+    def send(self, actions: np.ndarray) -> None:
+        if self._sent:
+            raise RuntimeError("send was called twice without receive")
         self._turn = 1 - self._turn
         self._block.actions[:] = actions
+        self._tell(self._steps[self._turn])
+        self._sent = True
+
+    def receive(self) -> Step:
+        if not self._sent:
+            raise RuntimeError("receive was called without send")
+        self._sent = False
         frame = self._block.frames[self._turn]
-        finished = self._all(self._steps[self._turn])
+        finished = self._gather()
         frame.step.final_obs = frame.final_obs if finished else None
         return frame.step
 
-    def _all(self, command: bytes) -> bool:
-        """Have every worker do something; whether an env finished in one of them."""
+    def _tell(self, command: bytes) -> None:
         for worker in self._workers:
             worker.command(command)
-        return self._gather()
 
     def _gather(self) -> bool:
         if not self._workers:

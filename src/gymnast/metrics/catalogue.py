@@ -1,6 +1,6 @@
 """Every metric there is, declared once. Nothing is recorded, shown or charted that is not here.
 
-A key is `stage/group/name`; a last part of `*` stands for any name (shaped reward components).
+A key is `stage/group/name`; a last part `*` stands for any name (shares of the reward, values of episodes).
 `docs/metrics.md` is generated from this file.
 """
 
@@ -112,7 +112,13 @@ _DECLARED = (
     _M("env/obs/mean", "Mean of all components of the rollout's observations.", "", 4),
     _M("env/obs/std", "Standard deviation of all components of the rollout's observations.", "", 4, low=0),
     _M("env/reward_scale", "What reward normalisation divides by.", "", 4, low=0),
-    _M("env/reward_part/*", "Mean share of the reward that the wrapper of this name added.", "", 4),
+    _M(
+        "env/reward_part/*",
+        "Mean share of the reward that goes by this name: a wrapper's, or the env's own.",
+        "",
+        4,
+    ),
+    _M("env/episode/*", "What the env tells of a finished episode, mean of the last 100 episodes.", "", 3),
     # Evaluation: only in the rows of updates that were followed by one.
     _M("eval/return/mean", "Mean return of the evaluation: the score.", "", 2, better="higher"),
     _M("eval/return/std", "Standard deviation of its returns.", "", 2, low=0),
@@ -120,6 +126,7 @@ _DECLARED = (
     _M("eval/return/max", "Highest of its returns.", "", 2, better="higher"),
     _M("eval/length/mean", "Mean steps of its episodes.", "steps", 1, low=0),
     _M("eval/episodes", "Its episodes.", "episodes", 0, low=1),
+    _M("eval/episode/*", "What the env tells of a finished episode, mean of its episodes.", "", 3),
     _M("eval/env_steps", "The env step at which its weights were taken.", "steps", 0, low=0),
     _M("eval/best", "Best score so far.", "", 2, better="higher"),
     _M("eval/solved", "1 if the score reached the threshold.", "", 0, low=0, high=1, better="higher"),

@@ -6,8 +6,9 @@ cut-off episodes come from one batched forward pass afterwards, under the same w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ class Episode:
     total: float  # sum of rewards, wrappers' shares included
     plain: float  # the env's own rewards alone
     length: int
+    values: dict[str, float] = field(default_factory=dict)  # what the env told of it (`Envs.episode_values`)
 
 
 class Collector:
@@ -99,7 +101,7 @@ class Collector:
                 self.part_sums[name] += float(share.sum())
             if step.final_obs is not None:
                 done = np.flatnonzero(step.terminated | step.truncated)
-                episodes += self._finish(done)
+                episodes += self._finish(done, step.episode_values)
                 cut = np.flatnonzero(step.truncated & ~step.terminated)
                 if len(cut):
                     cut_off.append((t, cut, step.final_obs[cut]))
@@ -112,13 +114,15 @@ class Collector:
         self._judge(policy, cut_off)
         return rollout, episodes
 
-    def _finish(self, done: np.ndarray) -> list[Episode]:
+    def _finish(self, done: np.ndarray, values: dict[str, np.ndarray]) -> list[Episode]:
         totals, lengths = self._totals[done], self._lengths[done]
         plain = totals - self._parts[done]
         self._totals[done] = self._parts[done] = self._lengths[done] = 0
         return [
-            Episode(t, p, n)
-            for t, p, n in zip(totals.tolist(), plain.tolist(), lengths.tolist(), strict=True)
+            Episode(t, p, n, _values_of(i, values) if values else {})
+            for i, t, p, n in zip(
+                done.tolist(), totals.tolist(), plain.tolist(), lengths.tolist(), strict=True
+            )
         ]
 
     def _judge(self, policy: Policy, cut_off: list[tuple[int, np.ndarray, np.ndarray]]) -> None:
@@ -181,3 +185,9 @@ class Collector:
         put_together(state["obs"], self.rollout.obs[-1])
         self._totals[:], self._parts[:], self._lengths[:] = state["totals"], state["parts"], state["lengths"]
         return True
+
+
+def _values_of(index: int, values: dict[str, np.ndarray]) -> dict[str, float]:
+    """What one env told of the episode that it finished; NaN: it did not say."""
+    told = {name: float(array[index]) for name, array in values.items()}
+    return {name: value for name, value in told.items() if not math.isnan(value)}

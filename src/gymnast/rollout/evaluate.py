@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Score:
     returns: tuple[float, ...]
     lengths: tuple[int, ...]
     seconds: float
+    # What the env told of them (`Envs.episode_values`); NaN where it did not.
+    values: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def mean(self) -> float:
@@ -43,6 +45,11 @@ class Score:
             "eval/length/mean": float(np.mean(self.lengths)),
             "eval/episodes": len(self.returns),
             "time/eval_seconds": self.seconds,
+            **{
+                f"eval/episode/{name}": float(np.nanmean(values))
+                for name, values in self.values.items()
+                if not np.isnan(values).all()
+            },
         }
 
 
@@ -77,6 +84,7 @@ def evaluate(
     episode_of = np.arange(n)  # which episode each env is playing; from `episodes` on: none that counts
     started, finished = min(n, episodes), 0
     returns_of, lengths_of = np.zeros(episodes), np.zeros(episodes, np.int64)
+    values_of = {name: np.full(episodes, np.nan) for name in envs.episode_values}
     obs, state = envs.reset(), policy.start(n)
     while finished < episodes:
         step = envs.step(policy.env_actions(obs, rng, envs.masks, state))
@@ -86,6 +94,8 @@ def evaluate(
             for i in np.flatnonzero(step.terminated | step.truncated):
                 if episode_of[i] < episodes:
                     returns_of[episode_of[i]], lengths_of[episode_of[i]] = totals[i], lengths[i]
+                    for name, values in step.episode_values.items():
+                        values_of[name][episode_of[i]] = values[i]
                     finished += 1
                 episode_of[i] = started
                 started += 1
@@ -94,4 +104,9 @@ def evaluate(
         if progress is not None:
             progress(finished, episodes)
         obs = step.obs
-    return Score(tuple(returns_of.tolist()), tuple(lengths_of.tolist()), time.perf_counter() - began)
+    return Score(
+        tuple(returns_of.tolist()),
+        tuple(lengths_of.tolist()),
+        time.perf_counter() - began,
+        {name: tuple(values.tolist()) for name, values in values_of.items()},
+    )

@@ -93,8 +93,8 @@ class BackgroundEvaluator:
         self._busy = False
         if isinstance(answer, str):
             raise RunFailed(f"evaluation failed: {answer}")
-        returns, lengths, seconds, env_steps = answer
-        return Result(Score(returns, lengths, seconds), env_steps)
+        score, env_steps = answer
+        return Result(Score(*score), env_steps)
 
     def _died(self) -> RunFailed:
         return RunFailed("the evaluation process died; set eval.background=false to see why")
@@ -143,7 +143,7 @@ def _serve(pipe: Connection) -> None:
                     policy = build_policy(config.policy, config.engine, *spaces, seed=0)
                 policy.load_arrays({name: np.asarray(value) for name, value in arrays.items()})
                 score = evaluator.start(policy, env_steps).score
-                answer = (score.returns, score.lengths, score.seconds, env_steps)
+                answer = (score.returns, score.lengths, score.seconds, score.values), env_steps
             except Exception as error:
                 answer = str(error) if isinstance(error, GymnastError) else f"{type(error).__name__}: {error}"
             pipe.send(answer)

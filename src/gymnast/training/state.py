@@ -54,6 +54,9 @@ class TrainState:
             "train/length/mean": float(np.mean([episode.length for episode in self.recent])),
         }
         metrics["train/return_plain/mean"] = float(np.mean([episode.plain for episode in self.recent]))
+        for name in dict.fromkeys(name for episode in self.recent for name in episode.values):
+            told = [episode.values[name] for episode in self.recent if name in episode.values]
+            metrics[f"env/episode/{name}"] = float(np.mean(told))
         return metrics
 
     @property
@@ -65,9 +68,9 @@ class TrainState:
 
     def to_json(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__slots__ if name != "recent"}
-        return values | {"recent": [[e.total, e.plain, e.length] for e in self.recent]}
+        return values | {"recent": [[e.total, e.plain, e.length, e.values] for e in self.recent]}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> TrainState:
-        episodes = (Episode(total, plain, length) for total, plain, length in values["recent"])
+        episodes = (Episode(*fields) for fields in values["recent"])
         return cls(**{**values, "recent": deque(episodes, maxlen=WINDOW)})

@@ -15,6 +15,8 @@ class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
     training_only: ClassVar[bool] = False  # left out of evaluation
     gives_masks: ClassVar[bool] = False  # works by info["action_mask"] alone
     reward_parts: ClassVar[tuple[str, ...]] = ()  # names this wrapper reports under info["reward_parts"]
+    # Names whose values this wrapper gives in the info of an episode's last step.
+    episode_values: ClassVar[tuple[str, ...]] = ()
 
     def get_state(self) -> dict[str, Any]:
         """What `set_state` needs to go on exactly here; JSON values only."""
