@@ -34,7 +34,8 @@ def test_every_wrapper_describes_itself_and_its_arguments(name: str) -> None:
         if argument not in ("env", "return"):
             assert f"{argument}" in doc
     # What changes the reward or disturbs is for training, so that evaluation scores the env itself.
-    assert is_training_only(wrapper) == (bool(parts_of(wrapper)) or name.endswith("-noise"))
+    disturbs = name.endswith("-noise") or name in ("sticky-actions", "random-frame-skip")
+    assert is_training_only(wrapper) == (bool(parts_of(wrapper)) or disturbs)
 
 
 def test_centring_charges_in_proportion_to_the_distance() -> None:
