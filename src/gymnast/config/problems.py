@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from gymnast.config.fields import Keys, dotted, leaf_keys, section_at
-from gymnast.config.schema import MisfitError
+from gymnast.config.values import MisfitError
 from gymnast.errors import nearest
 
 Where = Callable[[Keys], str]

@@ -48,13 +48,13 @@ class Key:
     description: str
 
 
-def keys(model: type[Section] = Config, prefix: str = "") -> list[Key]:
+def keys(model: type[Section] = Config, prefix: str = "", around: type[Section] | None = None) -> list[Key]:
     """Every key of the schema, sections included, in canonical order."""
     found: list[Key] = []
-    for name, field in model.model_fields.items():
+    for name, field in _fields(model, around).items():
         found.append(_key(f"{prefix}{name}", field))
         sections = nested_sections(field.annotation)
-        below = [(section, keys(section, f"{prefix}{name}.")) for section in sections]
+        below = [(section, keys(section, f"{prefix}{name}.", model)) for section in sections]
         found += below[0][1] if len(below) == 1 else _together(below)
     return found
 
@@ -86,17 +86,30 @@ def markdown() -> str:
     return "\n".join([*parts, *_tables(Schedule, "", "Keys of a schedule", level=3)])
 
 
-def _tables(model: type[Section], prefix: str, title: str, level: int = 2) -> list[str]:
+def _fields(model: type[Section], around: type[Section] | None) -> dict[str, FieldInfo]:
+    """The fields to list; those that a section shares with the one around it are listed there."""
+    bases = [base for base in model.__mro__[1:] if issubclass(base, Section) and base is not Section]
+    shared = [base for base in bases if around is not None and issubclass(around, base)]
+    return {
+        name: field
+        for name, field in model.model_fields.items()
+        if not any(name in base.model_fields for base in shared)
+    }
+
+
+def _tables(
+    model: type[Section], prefix: str, title: str, level: int = 2, around: type[Section] | None = None
+) -> list[str]:
     lines = [f"{'#' * level} {title}", "", (model.__doc__ or "").strip(), ""]
     lines += ["| key | default | what it is |", "| --- | --- | --- |"]
     below: list[str] = []
-    for name, field in model.model_fields.items():
+    for name, field in _fields(model, around).items():
         key = _key(f"{prefix}{name}", field)
         lines.append(f"| `{key.name}` | {key.default} | {key.description} |")
         sections = nested_sections(field.annotation)
         for section in sections:
             which = f" with `name: {_tag(section)}`" if len(sections) > 1 else ""
-            below += _tables(section, f"{key.name}.", f"`{key.name}`{which}")
+            below += _tables(section, f"{key.name}.", f"`{key.name}`{which}", around=model)
     return ["\n".join(lines) + "\n", *below]
 
 

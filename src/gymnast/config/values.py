@@ -18,6 +18,14 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 
+class MisfitError(ValueError):
+    """Settings that are fine by themselves and do not fit together, by dotted key."""
+
+    def __init__(self, problems: dict[str, str]) -> None:
+        super().__init__("; ".join(f"{key}: {problem}" for key, problem in problems.items()))
+        self.problems = problems
+
+
 def parse_count(value: Any) -> Any:
     """1e6, '300k', '2M', 1_000 → int; anything else is left for pydantic to judge."""
     if isinstance(value, bool):
