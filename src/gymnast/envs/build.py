@@ -39,7 +39,7 @@ def build_envs(
 
     def build(name: str) -> Envs:
         if name == "native":
-            return build_native(config, n_envs, seeds[0])
+            return build_native(config, seeds, training=training)
         if name == "workers":
             from gymnast.envs.workers import WorkerEnvs
 

@@ -33,10 +33,16 @@ class Step:
     # What a finished episode came to, by name (`Envs.episode_values`), each [N] float64. It holds in the
     # rows that finished alone; NaN there if the env did not say.
     episode_values: dict[str, np.ndarray] = field(default_factory=dict)
+    # [N] bool: rows whose env died or hung and was started anew. Their episodes are truncated where they
+    # were seen last; what they came to nobody knows. None: there are none.
+    lost: np.ndarray | None = None
+    # [N] bool: rows that terminated for learning alone (a lost life): the game goes on, and its return and
+    # length are counted on. None: there are none.
+    going_on: np.ndarray | None = None
 
 
 class EnvFailure(Exception):
-    """An env raised or returned NaN: which one, with which seed, and why."""
+    """An env raised, returned NaN or was lost for good: which one, with which seed, and why."""
 
     def __init__(self, index: int, seed: int, reason: str) -> None:
         super().__init__(f"env {index} (seed {seed}) {reason}")
@@ -51,7 +57,8 @@ class Envs(Protocol):
     # Of a single env, in the plain form of `envs/spaces.py`: Box float32 (or uint8), Discrete from 0.
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]  # Discrete from 0, Box [A] float32; any other as the env has it
-    seeds: list[int]  # the seed each env was first reset with
+    seeds: list[int]  # the seed each env was first reset with, or started anew with
+    restarts: int  # processes that died or hung and were started anew
     reward_parts: tuple[str, ...]  # names of the shares of the reward that the env or wrappers tell apart
     episode_values: tuple[str, ...]  # names of what the env or wrappers tell of a finished episode
     carries_state: bool  # whether `snapshot` can bring every env back exactly
@@ -78,7 +85,10 @@ class Envs(Protocol):
         """
 
     def receive(self) -> Step:
-        """The end of the step that was begun; raises EnvFailure if an env raises or returns NaN."""
+        """The end of the step that was begun; raises EnvFailure if an env raises or returns NaN.
+
+        One that is lost with its process is started anew, if its budget allows: see `Step.lost`.
+        """
 
     def snapshot(self) -> dict[str, Any]:
         """All that `restore` needs: nested dicts and lists of JSON values and NumPy arrays.
@@ -98,6 +108,7 @@ class Envs(Protocol):
 class StepsWhenReceived(ABC):
     """`send` and `receive` of a backend that can only step while it is waited for."""
 
+    restarts = 0  # what is not in a process of its own cannot be replaced
     _sent: np.ndarray | None = None
 
     @abstractmethod

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from gymnast.envs.actions import plain_action_space
+from gymnast.envs.atari.games import is_atari
 from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
 from gymnast.envs.in_process import Frame, episode_seed
 from gymnast.envs.settings import EnvConfig
@@ -28,6 +29,10 @@ def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str
         return "wrappers go around single envs"
     if render_mode is not None:
         return "rendering needs single envs"
+    if is_atari(config.id):
+        from gymnast.envs.atari.native import why_not_native_atari
+
+        return why_not_native_atari(config)
     if config.action_masks:
         return "env.action_masks needs single envs, whose infos hold the masks"
     spec = find_spec(config.id)
@@ -53,8 +58,13 @@ def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str
     return None
 
 
-def build_native(config: EnvConfig, n_envs: int, seed: int) -> Envs:
+def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True) -> Envs:
     """The vectorised env behind the contract; `why_not_native` must have said None."""
+    if is_atari(config.id):
+        from gymnast.envs.atari.native import NativeAtari
+
+        return NativeAtari(config, seeds, training=training)
+    n_envs, seed = len(seeds), seeds[0]
     spec = find_spec(config.id)
     assert spec is not None
     arguments = dict(config.kwargs)

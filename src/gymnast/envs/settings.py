@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from gymnast.config.values import PositiveCount, Section
+from gymnast.envs.atari.settings import AtariConfig
 
 Backend = Literal["auto", "sync", "workers", "native", "envpool"]
 
@@ -56,4 +57,5 @@ class EnvConfig(Section):
     action_masks: bool = Field(
         False, description="Never do what info['action_mask'] forbids; see docs/action-spaces.md."
     )
+    atari: AtariConfig = Field(default_factory=AtariConfig, description="Atari games; see docs/atari.md.")
     spec: SpecConfig = Field(default_factory=SpecConfig, description="Labels, names, range, threshold.")
