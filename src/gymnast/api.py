@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gymnast.runs.store import Run as RunFolder
     from gymnast.training.keys import Control
     from gymnast.training.outcome import Outcome
+    from gymnast.video.film import Film
 
 Overrides = Mapping[str, Any] | Sequence[str]
 
@@ -68,6 +69,23 @@ class Evaluation:
     seed: int
     solved: bool | None  # None where the env has no threshold
     returns: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """A film of one checkpoint, or of several from the first to the last."""
+
+    path: Path
+    run: str
+    checkpoints: tuple[int, ...]  # env steps of who plays, in the order of the film; 0: before training
+    returns: tuple[float, ...]  # of the episodes, in their order
+    lengths: tuple[int, ...]
+    cut: bool  # whether the step limit broke an episode off
+    width: int
+    height: int
+    fps: float
+    frames: int
+    seconds: float
 
 
 def train(
@@ -168,6 +186,72 @@ def evaluate(
     )
 
 
+def record_video(
+    reference: str | Run = "@last",
+    *,
+    episodes: int = 1,
+    stochastic: bool = False,
+    seed: int | None = None,
+    fps: float | None = None,
+    max_steps: int = 5000,
+    out: str | Path | None = None,
+    runs_dir: str | Path | None = None,
+) -> Video:
+    """Film a checkpoint (of a run: its best, else its last), into the run's folder unless told otherwise.
+
+    Without a seed it plays the first episodes that training was scored on.
+    """
+    from gymnast.runs.store import runs_root
+    from gymnast.video.record import record_checkpoint
+
+    for name, value in (("episodes", episodes), ("max_steps", max_steps)):
+        if value < 1:
+            raise GymnastError(f"{name} must be at least 1, got {value}")
+    checkpoint = _find_checkpoint(reference, runs_root(runs_dir))
+    film = record_checkpoint(
+        checkpoint,
+        episodes=episodes,
+        max_steps=max_steps,
+        stochastic=stochastic,
+        seed=seed,
+        fps=fps,
+        out=None if out is None else Path(out),
+    )
+    return _video(film, checkpoint.run.id, (checkpoint.env_steps,))
+
+
+def progress_video(
+    run: str | Run = "@last",
+    *,
+    checkpoints: int = 5,
+    seconds: float = 8.0,
+    stochastic: bool = False,
+    seed: int | None = None,
+    fps: float | None = None,
+    out: str | Path | None = None,
+    runs_dir: str | Path | None = None,
+) -> Video:
+    """One film of how a run learnt: several of its checkpoints, each for at most `seconds`, beside the curve
+    of its returns."""
+    from gymnast.runs.references import find_run
+    from gymnast.runs.store import runs_root
+    from gymnast.video.progress import record_progress
+
+    if checkpoints < 1:
+        raise GymnastError(f"checkpoints must be at least 1, got {checkpoints}")
+    folder = run.folder if isinstance(run, Run) else find_run(runs_root(runs_dir), run)
+    film, chosen = record_progress(
+        folder,
+        checkpoints=checkpoints,
+        seconds=seconds,
+        stochastic=stochastic,
+        seed=seed,
+        fps=fps,
+        out=None if out is None else Path(out),
+    )
+    return _video(film, folder.id, chosen)
+
+
 def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None) -> Policy:
     """The policy of a checkpoint; `policy.predict(obs)` gives the actions for observations [N, …].
 
@@ -202,15 +286,34 @@ def _with_budget(
 def _read_checkpoint(reference: str | Run, root: Path) -> tuple[dict[str, np.ndarray], Checkpoint, Config]:
     """Weights, where they lie, and the config of the run they belong to."""
     from gymnast.config.load import load_config
-    from gymnast.runs.checkpoint import load_policy_arrays, resolve
-    from gymnast.runs.references import find_checkpoint
+    from gymnast.runs.checkpoint import load_policy_arrays
 
-    if isinstance(reference, Run):
-        checkpoint = resolve(reference.folder)
-    else:
-        checkpoint = find_checkpoint(root, reference)
+    checkpoint = _find_checkpoint(reference, root)
     arrays, _ = load_policy_arrays(checkpoint)
     return arrays, checkpoint, load_config(str(checkpoint.run.config_path)).config
+
+
+def _find_checkpoint(reference: str | Run, root: Path) -> Checkpoint:
+    from gymnast.runs.checkpoint import resolve
+    from gymnast.runs.references import find_checkpoint
+
+    return resolve(reference.folder) if isinstance(reference, Run) else find_checkpoint(root, reference)
+
+
+def _video(film: Film, run_id: str, checkpoints: tuple[int, ...]) -> Video:
+    return Video(
+        path=film.path,
+        run=run_id,
+        checkpoints=checkpoints,
+        returns=tuple(film.played.returns),
+        lengths=tuple(film.played.lengths),
+        cut=film.played.cut,
+        width=film.width,
+        height=film.height,
+        fps=film.fps,
+        frames=film.frames,
+        seconds=film.seconds,
+    )
 
 
 def _build_policy(
@@ -221,6 +324,11 @@ def _build_policy(
 ) -> Policy:
     from gymnast.policies.build import build_policy
 
-    policy = build_policy(config.policy, config.engine, observation_space, action_space, config.seed)
+    # A run that was trained on a GPU can be scored and used where there is none.
+    device = "auto" if config.device.startswith("cuda") else config.device
+    engine = "torch" if config.device.startswith("cuda") else config.engine
+    policy = build_policy(
+        config.policy, engine, observation_space, action_space, config.seed, device, config.precision
+    )
     policy.load_arrays(arrays)
     return policy

@@ -21,9 +21,11 @@ from gymnast.policies.layout import build_layout
 from gymnast.policies.observation_form import ObservationForm
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
+from gymnast.policies.torch_network import TorchNetwork
 
 ACTIONS = gym.spaces.Discrete(3)
 PIXELS = gym.spaces.Box(0, 255, (40, 40, 3), np.uint8)
+STACKED = gym.spaces.Box(0, 255, (4, 40, 44), np.uint8)
 NUMBERS = gym.spaces.Box(-1, 1, (2,), np.float32)
 BOTH = gym.spaces.Dict({"camera": PIXELS, "pose": NUMBERS})
 
@@ -84,7 +86,8 @@ def test_pixels_are_bytes_up_to_the_network_and_from_0_to_1_inside() -> None:
     assert encoded["camera"].dtype == np.uint8
     moved = ours.network.to_engine(encoded)
     assert moved.parts["camera"].dtype == torch.uint8
-    prepared = ours.network.encoder._encoders[0].prepare(moved)
+    encoder = ours.network.encoder._encoders[0]
+    prepared = encoder.prepare(moved)
     assert prepared["camera"].shape == (3, 3, 40, 40)
     assert prepared["camera"].dtype == torch.float32
     assert 0.9 < float(prepared["camera"].max()) <= 1.0
@@ -323,3 +326,62 @@ def test_observations_of_another_form_are_told() -> None:
         ours.predict({"camera": np.zeros((1, 40, 40, 3), np.uint8)})
     with pytest.raises(GymnastError, match=r"'pose' have the shape \(1, 3\); \(N, 2\) is wanted"):
         ours.predict({"camera": np.zeros((1, 40, 40, 3), np.uint8), "pose": np.zeros((1, 3))})
+
+
+@pytest.mark.parametrize("space", [PIXELS, STACKED, BOTH], ids=["hwc", "stack of hw", "dict"])
+def test_images_turned_once_for_a_rollout_give_the_same_features(space: gym.Space) -> None:
+    ours = policy(space, encoder="small").network
+    x = ours.to_engine(policy(space).encode(batch_of(space, 6)))
+    with torch.no_grad():
+        plain, turned = ours.encoder.actor(x), ours.encoder.actor(ours.arrange(x))
+        some = ours.encoder.actor(ours.arrange(x).index_select(0, torch.tensor([4, 1])))
+    assert_allclose(turned, plain, rtol=1e-5, atol=1e-6)
+    assert_allclose(some, plain[[4, 1]], rtol=1e-4, atol=1e-5)
+
+
+def test_pixels_count_from_0_to_1_although_the_first_layer_divides_them() -> None:
+    ours = policy(PIXELS, encoder="small").network
+    encoder = ours.encoder._encoders[0]
+    x = ours.to_engine(policy(PIXELS).encode(batch_of(PIXELS, 3)))
+    first = next(encoder.modules[""].children())
+    with torch.no_grad():
+        plain = torch.nn.functional.conv2d(encoder.prepare(x)[""], first.weight, first.bias, 1, 1)
+        assert_allclose(first(encoder._images(encoder.inputs[0], x).float()), plain, rtol=1e-4, atol=1e-5)
+
+
+def test_filters_lie_channels_last_and_are_stored_in_the_usual_order() -> None:
+    ours = policy(PIXELS, encoder="small").network
+    name = next(name for name, view in ours.views.items() if view.ndim == 4)
+    assert ours.views[name].is_contiguous(memory_format=torch.channels_last)
+    assert ours.views[name].grad.stride() == ours.views[name].stride()
+    stored = ours.arrays()[name]
+    assert stored.flags.c_contiguous
+    assert_allclose(stored, ours.views[name].detach().numpy())
+
+
+def test_bfloat16_is_near_float32_and_its_gradients_are_float32() -> None:
+    exact = policy(PIXELS, encoder="nature")
+    layout = exact.network.layout
+    rough = TorchNetwork(layout, precision="bf16")
+    rough.load_arrays(exact.network.arrays())
+    x = exact.network.to_engine(exact.encode(batch_of(PIXELS, 8)))
+    for network in (exact.network, rough):
+        outputs, _, values = network.forward(network.arrange(x))
+        assert outputs.dtype == values.dtype == torch.float32
+        network.backward(torch.ones_like(outputs), None, torch.ones_like(values))
+    one, other = exact.network.gradients, rough.gradients
+    assert 0 < float((one - other).norm()) < 0.05 * float(one.norm())
+
+
+def test_bfloat16_without_an_image_is_refused() -> None:
+    with pytest.raises(GymnastError, match="precision: bf16 is for networks that read images"):
+        build_policy(PolicyConfig(), "auto", NUMBERS, ACTIONS, 0, precision="bf16")
+
+
+def test_a_gpu_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(GymnastError, match=r"device: cuda cannot be used, .*; say device=auto or device=cpu"):
+        build_policy(PolicyConfig(), "auto", NUMBERS, ACTIONS, 0, device="cuda")
+    assert (
+        build_policy(PolicyConfig(), "torch", NUMBERS, ACTIONS, 0, device="auto").network.device.type == "cpu"
+    )

@@ -27,7 +27,7 @@ def network_of(config: Config) -> tuple[Node, str] | str:
         env.close()
         check_spaces(*spaces, config.env.id)
         layout = build_layout(config.policy, plain_space(spaces[0]), spaces[1])
-        return describe_policy(layout), choose_engine(config.engine, layout)
+        return describe_policy(layout), choose_engine(config.engine, layout, config.device)
     except GymnastError as error:
         return str(error)
 

@@ -10,13 +10,15 @@ from gymnast.algorithms import ALGORITHMS, DEFAULT_ALGO
 from gymnast.algorithms.ppo import PPOConfig
 from gymnast.algorithms.settings import AlgoSettings
 from gymnast.config.schedules import Schedule, takes_schedule
-from gymnast.config.values import Section
+from gymnast.config.values import MisfitError, Section
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import did_you_mean
+from gymnast.policies.device import Precision
 from gymnast.policies.settings import PolicyConfig
 from gymnast.rollout.settings import EvalConfig, memory_problems
 from gymnast.training.interventions import InterventionConfig
 from gymnast.training.settings import BudgetConfig, CheckpointConfig, StopConfig
+from gymnast.video.settings import VideoConfig
 
 
 def _named(algo: Any) -> Any:
@@ -34,20 +36,20 @@ else:  # a type checker cannot read a union that is made from a table
     ]
 
 
-class MisfitError(ValueError):
-    """Settings that are fine by themselves and do not fit together, by dotted key."""
-
-    def __init__(self, problems: dict[str, str]) -> None:
-        super().__init__("; ".join(f"{key}: {problem}" for key, problem in problems.items()))
-        self.problems = problems
-
-
 class Config(Section):
     """Everything a run needs; what a preset leaves out takes the default shown here."""
 
     seed: int = Field(0, ge=0, description="Seed of envs, weights, sampling and shuffling.")
     engine: Literal["auto", "numpy", "torch"] = Field(
         "auto", description="numpy: small MLPs on CPU, no torch needed; auto picks it wherever it can."
+    )
+    device: str = Field(
+        "auto",
+        pattern=r"^(auto|cpu|cuda(:\d+)?)$",
+        description="cpu, cuda, cuda:1 …; auto: a GPU for image encoders and large networks, if there is one.",
+    )
+    precision: Precision = Field(
+        "f32", description="bf16: image encoders compute in bfloat16, weights and losses stay float32."
     )
     env: EnvConfig = Field(description="The environment.")
     policy: PolicyConfig = Field(default_factory=PolicyConfig, description="The network.")
@@ -56,6 +58,7 @@ class Config(Section):
     stop: StopConfig = Field(default_factory=StopConfig, description="Scores that end training.")
     eval: EvalConfig = Field(default_factory=EvalConfig, description="Scoring the policy.")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="What is kept.")
+    video: VideoConfig = Field(default_factory=VideoConfig, description="Films of evaluation episodes.")
     interventions: tuple[InterventionConfig, ...] = Field(
         (), description="Rules that change hyperparameters when a metric stalls."
     )
@@ -73,6 +76,10 @@ class Config(Section):
         if self.policy.shared and self.policy.critic_hidden is not None:
             problems["policy.critic_hidden"] = (
                 "a shared trunk has no critic widths of its own; drop one of the two"
+            )
+        if self.video.record == "every" and self.eval.background:
+            problems["video.record"] = (
+                "every films the weights as they are scored, which eval.background does elsewhere; say best"
             )
         problems |= self._misfitting_rules()
         budget = self.budget

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import gymnasium as gym
 
 from gymnast.errors import GymnastError, MissingExtra
+from gymnast.policies.device import check_precision, choose_device
 from gymnast.policies.encoder_layout import needs_encoder
 from gymnast.policies.layout import PolicyLayout, build_layout, init_parameters
 from gymnast.policies.policy import Network, Policy
@@ -16,9 +17,11 @@ from gymnast.policies.settings import PolicyConfig
 EngineName = Literal["numpy", "torch"]
 
 
-def choose_engine(engine: str, layout: PolicyLayout) -> EngineName:
+def choose_engine(engine: str, layout: PolicyLayout, device: str = "auto") -> EngineName:
     """`auto` takes the NumPy engine, which is faster for every MLP on a CPU, wherever it can."""
     reason = why_torch(layout)
+    if reason is None and device.startswith("cuda"):
+        reason = f"device: {device}"
     if engine == "numpy" and reason is not None:
         raise GymnastError(
             f"{reason} needs engine: torch; the numpy engine runs MLPs alone (say torch or auto)"
@@ -38,18 +41,22 @@ def why_torch(layout: PolicyLayout) -> str | None:
     return f"policy.dropout: {config.dropout:g}" if config.dropout else None
 
 
-def build_network(layout: PolicyLayout, engine: EngineName) -> Network:
+def build_network(
+    layout: PolicyLayout, engine: EngineName, device: str = "auto", precision: str = "f32"
+) -> Network:
     """An engine's network with all parameters 0."""
+    check_precision(precision, layout)
     if engine == "torch":
         if find_spec("torch") is None:
             raise MissingExtra("engine: torch", "torch")
+        device = choose_device(device, layout)
         if layout.memories:
             from gymnast.policies.torch_recurrent import RecurrentNetwork
 
-            return RecurrentNetwork(layout)
+            return RecurrentNetwork(layout, device, precision)
         from gymnast.policies.torch_network import TorchNetwork
 
-        return TorchNetwork(layout)
+        return TorchNetwork(layout, device, precision)
     from gymnast.policies.numpy_network import NumpyNetwork
 
     return NumpyNetwork(layout)
@@ -61,9 +68,11 @@ def build_policy(
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
     seed: int,
+    device: str = "auto",
+    precision: str = "f32",
 ) -> Policy:
     """A fresh policy for these spaces."""
     layout = build_layout(config, observation_space, action_space)
-    network = build_network(layout, choose_engine(engine, layout))
+    network = build_network(layout, choose_engine(engine, layout, device), device, precision)
     network.load_arrays(init_parameters(layout, seed))
     return Policy(network)

@@ -110,6 +110,9 @@ class NumpyNetwork:
         stacked: np.ndarray = array.stacked() if isinstance(array, StackedRows) else array
         return stacked
 
+    def arrange(self, x: Any) -> Any:
+        return x
+
     def arrays(self) -> dict[str, np.ndarray]:
         return {name: view.copy() for name, view in self.views.items()}
 

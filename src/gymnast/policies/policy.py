@@ -50,6 +50,9 @@ class Network(Protocol):
     def to_engine(self, array: np.ndarray) -> Array:
         """A NumPy array as the engine's own."""
 
+    def arrange(self, x: Array) -> Array:
+        """A rollout's input, the engine's own already, as minibatches of it are read fastest."""
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Parameters by name; copies."""
 

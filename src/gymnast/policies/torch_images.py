@@ -1,4 +1,4 @@
-"""Image encoders in torch: channel-first images [B, C, H, W] with values from 0 to 1 → features [B, F]."""
+"""Image encoders in torch: channel-first images [B, C, H, W], bytes as floats, → features [B, F]."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def build_image_encoder(config: PolicyConfig, form: ImageForm, frames: int) -> n
         )
     channels = form.channels * max(form.stack, 1) * frames
     layers = {"nature": _nature, "impala": _impala, "small": _small}[name](config, channels)
+    layers[0] = PixelConv2d.like(layers[0], form.scale)
     with torch.no_grad():
         flat = nn.Sequential(*layers).eval()(torch.zeros(1, channels, form.height, form.width)).shape[1]
     width = config.image.features or _FEATURES[name]
@@ -98,6 +99,25 @@ def _impala(config: PolicyConfig, channels: int) -> list[nn.Module]:
         ]
         channels = width
     return [*layers, _activation(config), nn.Flatten()]
+
+
+class PixelConv2d(nn.Conv2d):
+    """A first layer for pixels from 0 to `scale`: it divides its few weights instead of every pixel."""
+
+    scale = 1.0
+
+    @classmethod
+    def like(cls, layer: nn.Module, scale: float) -> PixelConv2d:
+        assert isinstance(layer, nn.Conv2d)
+        kernel, stride, padding = layer.kernel_size[0], layer.stride[0], layer.padding[0]
+        assert isinstance(padding, int)
+        own = cls(layer.in_channels, layer.out_channels, kernel, stride, padding)
+        own.scale = scale
+        return own
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight = self.weight if self.scale == 1.0 else self.weight * (1.0 / self.scale)
+        return self._conv_forward(x, weight, self.bias)
 
 
 class ResidualBlock(nn.Module):

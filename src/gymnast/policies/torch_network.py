@@ -50,9 +50,10 @@ class TorchNetwork:
 
     xp: ModuleType = torch
 
-    def __init__(self, layout: PolicyLayout, device: str = "cpu") -> None:
+    def __init__(self, layout: PolicyLayout, device: str = "cpu", precision: str = "f32") -> None:
         self.layout = layout
         self.device = torch.device(device)
+        self.precision = precision
         if self.device.type == "cpu" and layout.n_parameters <= _ONE_THREAD:
             torch.set_num_threads(1)
         self.parameters = torch.zeros(layout.n_parameters, device=self.device)
@@ -61,15 +62,15 @@ class TorchNetwork:
         offset = 0
         for name, shape in layout.shapes().items():
             span = slice(offset, offset + prod(shape))
-            view = torch.nn.Parameter(self.parameters[span].view(shape))
-            view.grad = self.gradients[span].view(shape)
+            view = torch.nn.Parameter(_shaped(self.parameters[span], shape))
+            view.grad = _shaped(self.gradients[span], shape)
             self.views[name] = view
             offset = span.stop
         self.buffers = {
             name: torch.from_numpy(np.zeros(shape, dtype)).to(self.device)
             for name, (shape, dtype) in layout.buffers().items()
         }
-        self.encoder = TorchEncoder(layout, self.views, self.buffers)
+        self.encoder = TorchEncoder(layout, self.views, self.buffers, precision)
         self._dropout = layout.config.dropout
         own_encoder = layout.encoder is not None and layout.encoder.own
         self._random = self._dropout > 0 or own_encoder  # whether updates draw random numbers
@@ -147,9 +148,14 @@ class TorchNetwork:
             array = array.copy()
         return torch.from_numpy(array).to(self.device)
 
+    def arrange(self, x: Any) -> Any:
+        """A rollout's input, on the device already, as minibatches of it are read fastest."""
+        return self.encoder.arrange(x)
+
     def arrays(self) -> dict[str, np.ndarray]:
         tensors = self.views | self.buffers
-        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
+        # In C order, whatever the order in memory: what is stored knows no engine.
+        return {name: tensor.detach().cpu().numpy().copy(order="C") for name, tensor in tensors.items()}
 
     @torch.no_grad()
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
@@ -194,3 +200,11 @@ class TorchNetwork:
     def _head(self, name: str, hidden: torch.Tensor) -> torch.Tensor:
         """[A, B]: the action component first, as the distributions want it."""
         return torch.addmm(self.views[f"{name}.bias"][:, None], self.views[f"{name}.weight"], hidden.t())
+
+
+def _shaped(flat: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """A span of a flat vector in its shape; filters [O, I, H, W] lie with their channels last."""
+    if len(shape) != 4:
+        return flat.view(shape)
+    out, channels, height, width = shape
+    return flat.view(out, height, width, channels).permute(0, 3, 1, 2)

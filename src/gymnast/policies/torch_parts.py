@@ -1,4 +1,4 @@
-"""Encoded observations of several parts as tensors: indexed and sliced together, as one tensor is."""
+"""Encoded observations as tensors that are sliced as one tensor is: of several parts, or images turned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class TensorParts:
 
     __slots__ = ("parts",)
 
-    def __init__(self, parts: dict[str, torch.Tensor]) -> None:
+    def __init__(self, parts: dict[str, Any]) -> None:
         self.parts = parts
 
     def __len__(self) -> int:
@@ -23,3 +23,24 @@ class TensorParts:
 
     def index_select(self, dim: int, index: torch.Tensor) -> TensorParts:
         return TensorParts({name: part.index_select(dim, index) for name, part in self.parts.items()})
+
+
+class PixelsLast:
+    """Images with their channels last, as convolutions want them: turned once, then only looked up.
+
+    A tensor in torch's own channels-last format would lose it in `index_select`.
+    """
+
+    __slots__ = ("images",)
+
+    def __init__(self, images: torch.Tensor) -> None:
+        self.images = images  # [B, H, W, C], contiguous
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, index: Any) -> PixelsLast:
+        return PixelsLast(self.images[index])
+
+    def index_select(self, dim: int, index: torch.Tensor) -> PixelsLast:
+        return PixelsLast(self.images.index_select(dim, index))

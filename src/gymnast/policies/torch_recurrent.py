@@ -20,8 +20,8 @@ Outputs = tuple[np.ndarray, np.ndarray | None]
 class RecurrentNetwork(TorchNetwork):
     """As its base, from states of a memory instead of from observations alone."""
 
-    def __init__(self, layout: PolicyLayout, device: str = "cpu") -> None:
-        super().__init__(layout, device)
+    def __init__(self, layout: PolicyLayout, device: str = "cpu", precision: str = "f32") -> None:
+        super().__init__(layout, device, precision)
         self.memory = TorchMemory(layout, self.views)
 
     def start(self, n: int, *, critic: bool = False) -> TorchState:

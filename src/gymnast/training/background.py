@@ -140,7 +140,9 @@ def _serve(pipe: Connection) -> None:
                 if policy is None:
                     envs = evaluator.envs()
                     spaces = envs.observation_space, envs.action_space
-                    policy = build_policy(config.policy, config.engine, *spaces, seed=0)
+                    policy = build_policy(
+                        config.policy, config.engine, *spaces, 0, config.device, config.precision
+                    )
                 policy.load_arrays({name: np.asarray(value) for name, value in arrays.items()})
                 score = evaluator.start(policy, env_steps).score
                 answer = (score.returns, score.lengths, score.seconds, score.values), env_steps

@@ -124,7 +124,13 @@ def build_session(config: Config) -> Session:
 
 def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
     policy = build_policy(
-        config.policy, config.engine, envs.observation_space, envs.action_space, config.seed
+        config.policy,
+        config.engine,
+        envs.observation_space,
+        envs.action_space,
+        config.seed,
+        config.device,
+        config.precision,
     )
     algo = build_algorithm(config.algo)
     longest = spec.max_episode_steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,4 +108,5 @@ def _movement(policy: Policy, batch: Batch) -> dict[str, float]:
 
 def to_engine(network: Any, batch: Batch) -> Batch:
     """The batch as the engine's own arrays (shared memory where it can)."""
-    return batch.map(network.to_engine)
+    batch = batch.map(network.to_engine)
+    return replace(batch, x=network.arrange(batch.x)) if batch.sequences is None else batch
