@@ -1,0 +1,39 @@
+"""Where torch computes, and in which numbers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gymnast.errors import GymnastError
+from gymnast.policies.layout import PolicyLayout
+
+Precision = Literal["f32", "bf16"]
+
+_WORTH_A_GPU = 1_000_000  # parameters of an MLP; below, launching its kernels takes longer than a CPU does
+
+
+def choose_device(wanted: str, layout: PolicyLayout) -> str:
+    """A device that torch has: the one that is asked for, or with `auto` the one that suits the network."""
+    import torch
+
+    if wanted == "cpu":
+        return "cpu"
+    if wanted == "auto":
+        large = layout.encoder is not None or layout.n_parameters >= _WORTH_A_GPU
+        return "cuda" if large and torch.cuda.is_available() else "cpu"
+    if not torch.cuda.is_available():
+        built = "this torch is a CPU build" if torch.version.cuda is None else "no CUDA GPU is visible"
+        raise GymnastError(f"device: {wanted} cannot be used, {built}; say device=auto or device=cpu")
+    index = wanted.partition(":")[2]
+    if index and int(index) >= torch.cuda.device_count():
+        there = ", ".join(f"cuda:{i}" for i in range(torch.cuda.device_count()))
+        raise GymnastError(f"device: there is no {wanted}; there are cpu, {there}")
+    return wanted
+
+
+def check_precision(precision: str, layout: PolicyLayout) -> None:
+    """bfloat16 halves the work of convolutions; nothing else here would gain from it."""
+    if precision != "f32" and not any(part.kind == "image" for part in layout.inputs):
+        raise GymnastError(
+            f"precision: {precision} is for networks that read images, and this one reads none; say f32"
+        )
