@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -16,11 +17,17 @@ class Family:
     entry_points: tuple[str, ...] = ()  # how the registered entry points of its envs begin
     prefixes: tuple[str, ...] = ()  # how its ids begin
     registers: str | None = None  # module whose import registers the ids
+    # `module:function` that builds one env from (config, training=, render_mode=), where gym.make will not do
+    builds: str | None = None
+    takes: tuple[str, ...] = ()  # which of FAMILY_SETTINGS mean something here
 
     @property
     def installed(self) -> bool:
         return self.package is None or find_spec(self.package) is not None
 
+
+# Keys of the `env` section that only some families read; given elsewhere, they are an error.
+FAMILY_SETTINGS = ("actions", "state", "atari", "vizdoom", "retro")
 
 FAMILIES: tuple[Family, ...] = (
     Family("memory tasks", None, None, ("gymnast.envs.tmaze",), ("gymnast/TMaze",)),
@@ -30,8 +37,26 @@ FAMILIES: tuple[Family, ...] = (
     Family("box2d", None, "Box2D", ("gymnasium.envs.box2d",)),
     Family("mujoco", "mujoco", "mujoco", ("gymnasium.envs.mujoco",)),
     Family("jax", None, "jax", ("gymnasium.envs.phys2d", "gymnasium.envs.tabular"), ("phys2d/", "tabular/")),
-    Family("atari", "atari", "ale_py", ("ale_py",), ("ALE/",), "ale_py"),
-    Family("vizdoom", "vizdoom", "vizdoom", ("vizdoom",), ("Vizdoom",), "vizdoom.gymnasium_wrapper"),
+    Family("atari", "atari", "ale_py", ("ale_py",), ("ALE/",), "ale_py", takes=("actions", "atari")),
+    Family(
+        "vizdoom",
+        "vizdoom",
+        "vizdoom",
+        ("vizdoom",),
+        ("Vizdoom", "VizDoom"),
+        "vizdoom.gymnasium_wrapper",
+        takes=("actions", "state", "vizdoom"),
+    ),
+    Family(
+        "retro",
+        "retro",
+        "stable_retro",
+        ("gymnast.envs.retro",),
+        ("Retro/",),
+        registers="gymnast.envs.retro.register",
+        builds="gymnast.envs.retro.build:build_game",
+        takes=("actions", "state", "retro"),
+    ),
 )
 
 OTHER = Family("other", None, None)
@@ -45,3 +70,14 @@ def family_of(env_id: str, entry_point: str | None = None) -> Family:
         if entry_point is not None and any(entry_point.startswith(start) for start in family.entry_points):
             return family
     return OTHER
+
+
+def misfits(env_id: str, given: Iterable[str]) -> dict[str, str]:
+    """What is wrong with settings of the `env` section that the family of `env_id` does not read."""
+    takes = family_of(env_id).takes
+    problems = {}
+    for key in given:
+        if key in FAMILY_SETTINGS and key not in takes:
+            families = " and ".join(family.name for family in FAMILIES if key in family.takes)
+            problems[f"env.{key}"] = f"is for {families} environments, and {env_id} is none"
+    return problems

@@ -1,0 +1,1 @@
+"""Games of old consoles through stable-retro: `Retro/<Game>`."""

@@ -1,0 +1,157 @@
+"""Where games, their data and the user's ROMs are, by stable-retro's folders and the user's own.
+
+The library keeps a folder a game: `data.json` (variables in memory), `scenario.json` (rewards and ends),
+`*.state` (where one can start). ROMs are the user's: they lie in a folder of theirs with the same layout,
+where states and data of their own are found too. `Airstriker-Genesis-v0`, as the library calls it, is
+`Airstriker-Genesis` here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import stable_retro
+import stable_retro.data
+
+from gymnast.errors import GymnastError, did_you_mean
+
+PREFIX = "Retro/"
+_VERSION = re.compile(r"-v(\d+)$")
+_INTEGRATIONS = ("contrib", "experimental", "stable")
+
+
+def roms_folder() -> Path:
+    """The user's own: GYMNAST_ROMS_DIR, or `gymnast/roms` in the user's data folder."""
+    own = os.environ.get("GYMNAST_ROMS_DIR")
+    if own:
+        return Path(own).expanduser()
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "gymnast" / "roms"
+
+
+def integrations() -> Any:
+    """What to look games up with in stable-retro: all of its own, and the user's folder if it is there."""
+    kinds, folder = stable_retro.data.Integrations, roms_folder().absolute()
+    kinds._init()
+    kinds.CUSTOM_PATHS[:] = [path for path in kinds.CUSTOM_PATHS if Path(path).is_dir()]
+    if folder.is_dir() and str(folder) not in kinds.CUSTOM_PATHS:
+        kinds.add_custom_path(str(folder))
+    return kinds.ALL
+
+
+def _folders() -> list[Path]:
+    """Every folder of games, the user's first."""
+    return [roms_folder(), *(Path(stable_retro.data.path()) / name for name in _INTEGRATIONS)]
+
+
+def short_name(folder: str) -> str:
+    """A game's name without the version that the library appends."""
+    return _VERSION.sub("", folder)
+
+
+def games() -> dict[str, str]:
+    """Every game that is known, with a ROM or without: its name, and the folder it has in the library."""
+    found: dict[str, str] = {}
+    for base in _folders():
+        names = sorted(entry.name for entry in base.iterdir()) if base.is_dir() else []
+        for name in sorted(names, key=_version):
+            if name[0] not in "._" and (base / name).is_dir():
+                # A later version in one folder, or the library's own over the user's bare ROM.
+                if short_name(name) not in found or _version(name) >= _version(found[short_name(name)]):
+                    found[short_name(name)] = name
+    return dict(sorted(found.items()))
+
+
+def _version(folder: str) -> int:
+    match = _VERSION.search(folder)
+    return int(match[1]) if match else -1
+
+
+def game_folder(name: str) -> str:
+    """The library's folder of a game; `name` with or without version, or as an id."""
+    plain = short_name(name.removeprefix(PREFIX))
+    known = games()
+    if plain not in known:
+        raise GymnastError(f"there is no game '{plain}'{did_you_mean(plain, known)}")
+    return known[plain]
+
+
+def rom_path(folder: str) -> Path | None:
+    """The ROM of a game, or None if it is not here."""
+    try:
+        return Path(stable_retro.data.get_original_romfile_path(folder, integrations()))
+    except FileNotFoundError:
+        return None
+
+
+def games_with_roms() -> dict[str, Path]:
+    """The games that can be played: their names and ROMs."""
+    extensions = {f"rom{extension}" for extension in stable_retro.data.EMU_EXTENSIONS}
+    found: dict[str, Path] = {}
+    for base in _folders():
+        for rom in base.glob("*/rom.*"):
+            if rom.name in extensions:
+                found.setdefault(short_name(rom.parent.name), rom)
+    return dict(sorted(found.items()))
+
+
+def system_of(folder: str) -> str:
+    """The console, from the game's name."""
+    return short_name(folder).rsplit("-", 1)[-1]
+
+
+def states(folder: str) -> list[str]:
+    """Where the game can start; files that begin with `_` are the library's own drafts."""
+    paths = [path for base in _folders() for path in (base / folder).glob("*.state")]
+    return sorted({path.stem for path in paths if not path.name.startswith("_")})
+
+
+def default_state(folder: str) -> str | None:
+    """Where the game starts if nothing is said."""
+    state = _json(folder, "metadata.json").get("default_state")
+    return None if state is None else str(state)
+
+
+def variables(folder: str) -> list[str]:
+    """What can be read from the game's memory, by name."""
+    return sorted(_json(folder, "data.json").get("info", {}))
+
+
+def scenarios(folder: str) -> list[str]:
+    """The ways in which the game can pay and end."""
+    return list(stable_retro.data.list_scenarios(folder, integrations()))
+
+
+def buttons(system: str) -> list[str | None]:
+    """A console's buttons in the order of its mask; None where there is none."""
+    return list(_core(system)["buttons"])
+
+
+def button_groups(system: str) -> list[list[list[str]]]:
+    """What can be pressed together: one of each group."""
+    return [[list(combination) for combination in group] for group in _core(system)["actions"]]
+
+
+def _core(system: str) -> dict[str, Any]:
+    known: dict[str, dict[str, Any]] = stable_retro.data.EMU_INFO
+    if system not in known:
+        raise GymnastError(
+            f"stable-retro has no emulator for '{system}'{did_you_mean(system, known)};"
+            f" it has {', '.join(sorted(known))}"
+        )
+    return known[system]
+
+
+def _json(folder: str, name: str) -> dict[str, Any]:
+    path = stable_retro.data.get_file_path(folder, name, integrations())
+    if path is None:
+        return {}
+    try:
+        content = json.loads(Path(path).read_text())
+    except ValueError as error:
+        raise GymnastError(f"{path} is no JSON: {error}") from error
+    return content if isinstance(content, dict) else {}
