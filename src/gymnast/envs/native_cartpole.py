@@ -168,7 +168,8 @@ class NativeCartPole(StepsWhenReceived):
         self._env.reset(seed=self.seeds[0])
         set_random_state(self._env.np_random, snapshot["random"])
         self._episodes = int(snapshot["episodes"])
-        if np.shape(snapshot["state"]) != self._state.shape:  # the number of envs has changed
+        # The number of envs may have changed, and a mix of tasks carries all episodes on or none.
+        if np.shape(snapshot.get("state")) != self._state.shape:
             self._env.reset()
             self._episodes += self.n_envs
             return self._start_all()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium as gym
@@ -11,7 +12,7 @@ import numpy as np
 
 from gymnast.envs.families import OTHER, family_of
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import find_spec, make_env, names_after
+from gymnast.envs.single import find_spec, make_env, names_after, own_names
 from gymnast.envs.wrappers.combinations import labels_of
 from gymnast.errors import GymnastError
 from gymnast.policies.action_form import ActionForm, why_not_supported
@@ -30,10 +31,22 @@ class EnvSpec:
     description: str
     family: str
     extra: str | None  # what must be installed beyond the core
+    tasks: dict[str, float | None] = field(default_factory=dict)  # of a mix: the threshold of each
+
+    def is_solved(self, mean: float, by_task: Mapping[str, float]) -> bool | None:
+        """Whether a score solves it: of a mix every task with a threshold. None: there is no threshold."""
+        if not self.tasks:
+            return None if self.solved_at is None else mean >= self.solved_at
+        wanted = {name: least for name, least in self.tasks.items() if least is not None}
+        return all(by_task[name] >= least for name, least in wanted.items()) if wanted else None
 
 
 def read_spec(config: EnvConfig) -> EnvSpec:
     """Describe the env of a config. The env is built once for its spaces, then closed."""
+    if config.mix is not None:
+        from gymnast.envs.mix.spec import read_mix_spec
+
+        return read_mix_spec(config)
     env = make_env(config, training=False)
     try:
         observation_space, action_space = env.observation_space, env.action_space
@@ -87,7 +100,7 @@ def _time_limit(config: EnvConfig, registered: gym.envs.registration.EnvSpec | N
 
 def _observation_names(config: EnvConfig, env: gym.Env[Any, Any]) -> tuple[str, ...] | None:
     """The names given, which are of the env itself, as its wrappers leave them."""
-    names = config.spec.observation_names
+    names = own_names(config, env)
     if names is None or len(names) != _components(env.unwrapped.observation_space):
         return names  # not the env's own: they must fit what the agent sees
     layers: list[gym.Env[Any, Any]] = [env]

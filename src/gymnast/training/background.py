@@ -12,6 +12,7 @@ in it, and Ctrl-C or a SIGTERM to the whole group reaches the trainer alone.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -23,12 +24,14 @@ from typing import Any
 import numpy as np
 
 from gymnast.config.schema import Config
+from gymnast.envs.settings import EnvConfig
 from gymnast.envs.worker_process import exit_with_parent, register
 from gymnast.envs.workers import registration, why_not_workers
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.policy import Policy
 from gymnast.rollout.evaluate import Score
 from gymnast.training.evaluator import InlineEvaluator, Progress, Result
+from gymnast.training.notices import passed_on
 
 _CLOSE_SECONDS = 1.0
 _PROGRAM = (
@@ -41,8 +44,9 @@ class BackgroundEvaluator:
     """Hands weights to the process and picks up scores."""
 
     def __init__(self, config: Config) -> None:
-        if (reason := why_not_workers(config.env)) is not None:
-            raise GymnastError(f"eval.background cannot be used for '{config.env.id}': {reason}")
+        for env in _single_envs(config):
+            if (reason := why_not_workers(env)) is not None:
+                raise GymnastError(f"eval.background cannot be used for '{env.id}': {reason}")
         self._config = config
         self._process: subprocess.Popen[bytes] | None = None
         self._busy = False
@@ -73,7 +77,9 @@ class BackgroundEvaluator:
         theirs.close()
         os.close(lifeline)
         self._pipe = Connection(ours.detach())
-        self._pipe.send((self._config.model_dump(), registration(self._config.env)))
+        self._pipe.send(
+            (self._config.model_dump(), [registration(env) for env in _single_envs(self._config)])
+        )
 
     def poll(self) -> Result | None:
         return self._receive() if self._busy and self._pipe.poll() else None
@@ -87,10 +93,12 @@ class BackgroundEvaluator:
 
     def _receive(self) -> Result:
         try:
-            answer = self._pipe.recv()
+            answer, notices = self._pipe.recv()
         except (EOFError, OSError):
             raise self._died() from None
         self._busy = False
+        for notice in notices:
+            logging.getLogger("gymnast").warning("%s", notice)
         if isinstance(answer, str):
             raise RunFailed(f"evaluation failed: {answer}")
         score, env_steps = answer
@@ -112,6 +120,11 @@ class BackgroundEvaluator:
         self._process = None
 
 
+def _single_envs(config: Config) -> list[EnvConfig]:
+    """The envs that the process must be able to build."""
+    return [task.env for task in config.env.tasks] or [config.env]
+
+
 def main(pipe_fd: int, lifeline_fd: int) -> None:
     """What runs inside the process: score what arrives, until the pipe closes."""
     threading.Thread(target=exit_with_parent, args=(lifeline_fd,), daemon=True).start()
@@ -128,11 +141,13 @@ def _serve(pipe: Connection) -> None:
     from gymnast.policies.build import build_policy
 
     config_values, registered = pipe.recv()
-    register(registered)
+    for text in registered:
+        register(text)
     config = Config.model_validate(config_values)
     evaluator = InlineEvaluator(config)
     policy: Policy | None = None
-    with threadpool_limits(1):
+    notices: list[str] = []
+    with threadpool_limits(1), passed_on(notices.append):
         while True:
             arrays, env_steps = pipe.recv()
             answer: Any
@@ -145,7 +160,8 @@ def _serve(pipe: Connection) -> None:
                     )
                 policy.load_arrays({name: np.asarray(value) for name, value in arrays.items()})
                 score = evaluator.start(policy, env_steps).score
-                answer = (score.returns, score.lengths, score.seconds, score.values), env_steps
+                answer = (score.returns, score.lengths, score.seconds, score.values, score.tasks), env_steps
             except Exception as error:
                 answer = str(error) if isinstance(error, GymnastError) else f"{type(error).__name__}: {error}"
-            pipe.send(answer)
+            pipe.send((answer, tuple(notices)))
+            notices.clear()

@@ -11,6 +11,7 @@ import numpy as np
 from gymnast.config.schema import Config
 from gymnast.envs.build import build_envs
 from gymnast.envs.contract import EnvFailure, Envs
+from gymnast.envs.mix.build import build_mix
 from gymnast.errors import RunFailed
 from gymnast.policies.policy import Policy
 from gymnast.rollout.evaluate import Score, evaluate, evaluation_envs
@@ -40,7 +41,12 @@ def sampling_rng(seed: int, env_steps: int) -> np.random.Generator:
 
 
 def build_evaluation_envs(config: Config, *, episodes: int, n_envs: int | None, seed: int) -> Envs:
-    """Envs as in training, less what is meant for training only."""
+    """Envs as in training, less what is meant for training only; of a mix as many of each task."""
+    if config.env.mix is not None:
+        tasks = config.env.tasks
+        given = None if n_envs is None else max(1, n_envs // len(tasks))
+        counts = [min(given or evaluation_envs(task.env, episodes), episodes) for task in tasks]
+        return build_mix(config.env, counts=counts, seed=seed, training=config.eval.training_wrappers)
     count = n_envs or evaluation_envs(config.env, episodes)
     return build_envs(
         config.env, n_envs=min(count, episodes), seed=seed, training=config.eval.training_wrappers

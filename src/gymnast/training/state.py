@@ -68,7 +68,7 @@ class TrainState:
 
     def to_json(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__slots__ if name != "recent"}
-        return values | {"recent": [[e.total, e.plain, e.length, e.values] for e in self.recent]}
+        return values | {"recent": [[e.total, e.plain, e.length, e.values, e.task] for e in self.recent]}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> TrainState:
