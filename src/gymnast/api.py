@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from gymnast.errors import GymnastError, RunFailed
 
 if TYPE_CHECKING:
-    import gymnasium as gym
     import numpy as np
 
     from gymnast.config.schema import Config
@@ -148,6 +147,7 @@ def evaluate(
 
     from gymnast.envs.contract import EnvFailure
     from gymnast.envs.spec import read_spec
+    from gymnast.policies.load import load_policy as rebuild_policy
     from gymnast.policies.threads import limit_threads
     from gymnast.rollout.evaluate import evaluate as score_policy
     from gymnast.runs.store import runs_root
@@ -160,7 +160,7 @@ def evaluate(
     n_envs = config.eval.n_envs if n_envs is None else n_envs
     envs = build_evaluation_envs(config, episodes=episodes, n_envs=n_envs, seed=seed)
     try:
-        policy = _build_policy(config, arrays, envs.observation_space, envs.action_space)
+        policy = rebuild_policy(config, envs.observation_space, envs.action_space, arrays)
         rng = sampling_rng(seed, checkpoint.env_steps) if stochastic else None
         with limit_threads(policy.layout, envs.n_envs):
             score = score_policy(policy, envs, episodes, rng=rng)
@@ -259,12 +259,13 @@ def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None)
     one without takes the same calls.
     """
     from gymnast.envs.build import make_env
+    from gymnast.policies.load import load_policy as rebuild_policy
     from gymnast.runs.store import runs_root
 
     arrays, _, config = _read_checkpoint(run, runs_root(runs_dir))
     env = make_env(config.env, training=False)
     try:
-        return _build_policy(config, arrays, env.observation_space, env.action_space)
+        return rebuild_policy(config, env.observation_space, env.action_space, arrays)
     finally:
         env.close()
 
@@ -314,21 +315,3 @@ def _video(film: Film, run_id: str, checkpoints: tuple[int, ...]) -> Video:
         frames=film.frames,
         seconds=film.seconds,
     )
-
-
-def _build_policy(
-    config: Config,
-    arrays: dict[str, np.ndarray],
-    observation_space: gym.Space[Any],
-    action_space: gym.Space[Any],
-) -> Policy:
-    from gymnast.policies.build import build_policy
-
-    # A run that was trained on a GPU can be scored and used where there is none.
-    device = "auto" if config.device.startswith("cuda") else config.device
-    engine = "torch" if config.device.startswith("cuda") else config.engine
-    policy = build_policy(
-        config.policy, engine, observation_space, action_space, config.seed, device, config.precision
-    )
-    policy.load_arrays(arrays)
-    return policy

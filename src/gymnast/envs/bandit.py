@@ -19,7 +19,7 @@ class BanditEnv(gym.Env[Any, Any]):
     horizon: pulls in an episode.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  as Gymnasium declares it
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 5}  # noqa: RUF012  as Gymnasium declares it
 
     def __init__(
         self,
@@ -55,12 +55,14 @@ class BanditEnv(gym.Env[Any, Any]):
         self.observation_space = gym.spaces.Discrete(1)
         self.action_space = gym.spaces.Discrete(means.size)
         self._pulls = 0
+        self._drawn = _Pulled(means.size)  # only what is rendered is counted
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
         super().reset(seed=seed)
         self._pulls = 0
+        self._drawn = _Pulled(self.means.size)
         return 0, {}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
@@ -70,13 +72,39 @@ class BanditEnv(gym.Env[Any, Any]):
         else:
             reward = float(self.np_random.normal(mean, self.noise))
         self._pulls += 1
+        if self.render_mode is not None:
+            self._drawn.note(int(action), reward)
         return 0, reward, self._pulls >= self.horizon, False, {}
+
+    def render(self) -> np.ndarray | None:  # type: ignore[override]  # Gymnasium allows any frame
+        if self.render_mode != "rgb_array":
+            return None
+        from gymnast.envs.bandit_picture import draw_bandit
+
+        seen = self._drawn
+        return draw_bandit(
+            self.means.tolist(), seen.counts, seen.sums, seen.last, seen.reward, horizon=self.horizon
+        )
 
     def get_state(self) -> dict[str, Any]:
         return {"pulls": self._pulls}
 
     def set_state(self, state: dict[str, Any]) -> None:
         self._pulls = int(state["pulls"])
+
+
+class _Pulled:
+    """What the arms have paid in this episode, for whoever watches."""
+
+    def __init__(self, arms: int) -> None:
+        self.counts, self.sums = [0] * arms, [0.0] * arms
+        self.last: int | None = None
+        self.reward = 0.0
+
+    def note(self, arm: int, reward: float) -> None:
+        self.counts[arm] += 1
+        self.sums[arm] += reward
+        self.last, self.reward = arm, reward
 
 
 if "gymnast/Bandit-v0" not in gym.registry:

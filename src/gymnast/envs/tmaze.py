@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 CUE_LEFT, CUE_RIGHT, CORRIDOR, JUNCTION = range(4)  # observations
 TURN_LEFT, TURN_RIGHT, FORWARD = range(3)  # actions
@@ -27,7 +28,7 @@ class TMazeEnv(gym.Env[Any, Any]):
     max_steps: time for an episode; 4 × length + 4 if unset.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  as Gymnasium declares it
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 5}  # noqa: RUF012  as Gymnasium declares it
     best_return, best_return_without_memory = 1.0, 0.0
 
     def __init__(
@@ -46,6 +47,7 @@ class TMazeEnv(gym.Env[Any, Any]):
         self.action_space = gym.spaces.Discrete(3)
         self._right_turn = TURN_LEFT
         self._position = self._elapsed = 0
+        self._turned: int | None = None  # how the episode ended, for the picture
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -53,18 +55,32 @@ class TMazeEnv(gym.Env[Any, Any]):
         super().reset(seed=seed)
         self._right_turn = int(self.np_random.integers(2))
         self._position = self._elapsed = 0
+        self._turned = None
         return (CUE_LEFT if self._right_turn == TURN_LEFT else CUE_RIGHT), {}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         self._elapsed += 1
         if self._position == self.length:
             if action != FORWARD:
+                self._turned = int(action)
                 return JUNCTION, 1.0 if action == self._right_turn else -1.0, True, False, {}
         elif action == FORWARD:
             self._position += 1
         seen = JUNCTION if self._position == self.length else CORRIDOR
         late = self._elapsed >= self.max_steps  # part of the task, hence terminated and not truncated
         return seen, -1.0 if late else 0.0, late, False, {}
+
+    def render(self) -> np.ndarray | None:  # type: ignore[override]  # Gymnasium allows any frame
+        if self.render_mode != "rgb_array":
+            return None
+        from gymnast.envs.tmaze_picture import draw_tmaze
+
+        if self._turned is not None:
+            right = self._turned == self._right_turn
+        else:
+            right = False if self._elapsed >= self.max_steps else None
+        turned = None if self._turned is None else -1 if self._turned == TURN_LEFT else 1
+        return draw_tmaze(self.length, self._position, self._right_turn == TURN_LEFT, turned, right)
 
     def get_state(self) -> dict[str, Any]:
         return {"right_turn": self._right_turn, "position": self._position, "elapsed": self._elapsed}

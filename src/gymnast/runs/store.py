@@ -9,6 +9,7 @@ runs/
     metrics.csv            one row an update
     run.log                what was said while training
     checkpoints/           weights and training state (checkpoint.py)
+    videos/                films by env steps, best.mp4, progress.mp4; not there before the first
     .lock                  held by the process that trains it
 """
 
@@ -75,6 +76,18 @@ class Run:
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
+
+    @property
+    def videos(self) -> Path:
+        return self.path / "videos"
+
+    @property
+    def best_video_path(self) -> Path:
+        return self.videos / "best.mp4"
+
+    @property
+    def progress_video_path(self) -> Path:
+        return self.videos / "progress.mp4"
 
     @property
     def lock_path(self) -> Path:

@@ -1,0 +1,37 @@
+"""A policy to play with, from a run's config and a checkpoint's arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+
+from gymnast.policies.build import build_policy
+from gymnast.policies.policy import Policy
+
+if TYPE_CHECKING:
+    from gymnast.config.schema import Config
+
+
+def load_policy(
+    config: Config,
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+    arrays: dict[str, np.ndarray] | None,
+) -> Policy:
+    """The policy of a checkpoint; without arrays, as it was before training."""
+    # A run that was trained on a GPU can be scored and used where there is none.
+    on_gpu = config.device.startswith("cuda")
+    policy = build_policy(
+        config.policy,
+        "torch" if on_gpu else config.engine,
+        observation_space,
+        action_space,
+        config.seed,
+        "auto" if on_gpu else config.device,
+        config.precision,
+    )
+    if arrays is not None:
+        policy.load_arrays(arrays)
+    return policy

@@ -1,0 +1,81 @@
+"""Filming an env: the picture after every reset and every step, whether or not it can render."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from gymnast.envs.settings import EnvConfig
+from gymnast.envs.single import make_env
+from gymnast.video.observation_picture import ObservationPicture
+from gymnast.video.speed import steps_per_second
+
+logger = logging.getLogger("gymnast")
+
+
+class Camera(gym.Wrapper[Any, Any, Any, Any]):
+    """The outermost layer. It takes its picture inside of `step`, before a finished env is reset."""
+
+    def __init__(self, env: gym.Env[Any, Any], drawn: ObservationPicture) -> None:
+        super().__init__(env)
+        self.renders = env.render_mode == "rgb_array"
+        self.fps = steps_per_second(env)
+        self.first: np.ndarray | None = None  # the picture after the last reset
+        self.latest: np.ndarray | None = None  # the picture after the last step
+        self._drawn = drawn
+
+    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(**arguments)
+        self.first = self._shoot(observation)
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self.latest = self._shoot(observation)
+        return observation, reward, terminated, truncated, info
+
+    def _shoot(self, observation: Any) -> np.ndarray:
+        if self.renders:
+            try:
+                picture = _as_rgb(self.env.render())
+            except Exception as error:  # a missing display or graphics driver: there still is a film to make
+                picture, reason = None, f"{type(error).__name__}: {error}"
+            else:
+                reason = "it gives no picture"
+            if picture is not None:
+                return picture
+            self.renders = False
+            logger.warning("%s cannot be rendered (%s); its observations are drawn", self.env, reason)
+        return self._drawn.draw(observation)
+
+
+def build_camera(config: EnvConfig, *, training: bool, names: tuple[str, ...] = ()) -> Camera:
+    """One env as evaluation has it, before a camera."""
+    if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")):
+        # Without a screen SDL looks for one all the same, and complains that there is none.
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    env = make_env(config, training=training)
+    if "rgb_array" in (env.metadata.get("render_modes") or ()):
+        env.close()
+        env = make_env(config, training=training, render_mode="rgb_array")
+    return Camera(env, ObservationPicture(config.id, names))
+
+
+def _as_rgb(picture: Any) -> np.ndarray | None:
+    """[height, width, 3] uint8 of what an env calls an image; None if it is none."""
+    if isinstance(picture, list):  # of several frames, the newest
+        picture = picture[-1] if picture else None
+    if not isinstance(picture, np.ndarray) or picture.ndim not in (2, 3) or picture.size == 0:
+        return None
+    if np.issubdtype(picture.dtype, np.floating):
+        picture = np.clip(picture * (255 if picture.max() <= 1 else 1), 0, 255)
+    picture = picture.astype(np.uint8, copy=False)
+    if picture.ndim == 2:
+        picture = picture[..., None]
+    if picture.shape[2] == 1:
+        return np.repeat(picture, 3, axis=2)
+    return picture[..., :3] if picture.shape[2] >= 3 else None

@@ -1,0 +1,163 @@
+"""A film of how a run learnt: one checkpoint after the other, beside the growing curve of its returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gymnast.config.load import load_config
+from gymnast.drawing import FAINT, TEXT, Canvas
+from gymnast.envs.contract import EnvFailure
+from gymnast.envs.spec import read_spec
+from gymnast.errors import GymnastError, RunFailed
+from gymnast.policies.threads import limit_threads
+from gymnast.runs.checkpoint import Checkpoint, list_checkpoints, sidecar_or_none
+from gymnast.runs.store import Run
+from gymnast.video.curve import Curve, draw_curve, read_curve
+from gymnast.video.encoder import Encoder, require_video
+from gymnast.video.film import HOLD_SECONDS, Film, Played, held_frames
+from gymnast.video.overlay import Layout, paste
+from gymnast.video.play import Shot
+from gymnast.video.record import build_stage, player_of
+
+PANEL_WIDTH = 400
+CARD_SECONDS = 1.6
+_DIMMED = 0.25  # of a picture behind the text of a card
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One player of the film."""
+
+    env_steps: int
+    checkpoint: Checkpoint | None  # None: before training
+    score: float | None
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """What a card says of it."""
+        if self.checkpoint is None:
+            return "before training", ""
+        score = "" if self.score is None else f"score {self.score:,.4g}"
+        return f"{self.env_steps:,} steps", score
+
+
+def record_progress(
+    run: Run,
+    *,
+    checkpoints: int,
+    seconds: float,
+    stochastic: bool = False,
+    seed: int | None = None,
+    fps: float | None = None,
+    out: Path | None = None,
+) -> tuple[Film, tuple[int, ...]]:
+    """The film, and the env steps of those who play in it."""
+    require_video("gymnast video")
+    config = load_config(str(run.config_path)).config
+    curve = read_curve(run, read_spec(config.env).solved_at)
+    chapters = choose_chapters(run, curve, checkpoints)
+    path, played = out or run.progress_video_path, Played()
+    stage = build_stage(config, seed)
+    try:
+        fps = fps or stage.fps
+        layout = Layout(stage.first_picture(), panel=PANEL_WIDTH)
+        title = str(run.info().get("name") or config.env.id)
+        panels = Panels(curve, layout.height, title, chapters[-1].env_steps)
+        with Encoder(path, layout.width, layout.height, fps) as encoder:
+            shown = 0
+            for chapter in chapters:
+                player = player_of(stage, config, chapter.checkpoint, stochastic=stochastic, seed=seed)
+                shots = stage.play(player, episodes=1, max_steps=max(1, round(seconds * fps)))
+                with limit_threads(player.policy.layout, 1):
+                    _film_chapter(encoder, layout, panels, chapter, shots, shown, fps, played)
+                shown = chapter.env_steps
+    except EnvFailure as failure:
+        raise RunFailed(f"{config.env.id}: {failure}") from failure
+    finally:
+        stage.close()
+    film = Film(path, encoder.width, encoder.height, fps, encoder.frames, played)
+    return film, tuple(chapter.env_steps for chapter in chapters)
+
+
+def choose_chapters(run: Run, curve: Curve, count: int) -> list[Chapter]:
+    """At most `count`, as evenly over the run as what it kept allows; the last one is always there."""
+    known: dict[int, Checkpoint | None] = {c.env_steps: c for c in list_checkpoints(run)}
+    if not known:
+        raise GymnastError(f"run {run.id} has no checkpoint yet")
+    if "init_from" not in run.info():
+        known.setdefault(0, None)  # what its seed makes; a run that began elsewhere has a checkpoint at 0
+    steps = np.array(sorted(known))
+    wanted = np.linspace(steps[0], steps[-1], count) if count > 1 else steps[-1:]
+    chosen = sorted({int(steps[np.abs(steps - target).argmin()]) for target in wanted})
+    return [Chapter(at, known[at], _score(known[at], curve)) for at in chosen]
+
+
+def _score(checkpoint: Checkpoint | None, curve: Curve) -> float | None:
+    if checkpoint is None:
+        return None
+    sidecar = sidecar_or_none(checkpoint)
+    if sidecar is not None and sidecar.score is not None:
+        return sidecar.score
+    return curve.at(checkpoint.env_steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """What stands beside the picture: title, chapter, and the curve up to a moment."""
+
+    curve: Curve
+    height: int
+    title: str
+    last: int  # env steps at the right end
+
+    def draw(self, chapter: Chapter, upto: float) -> np.ndarray:
+        about = " · ".join(line for line in chapter.lines if line)
+        return draw_curve(
+            self.curve, PANEL_WIDTH, self.height, upto=upto, last=self.last, lines=(self.title, about)
+        )
+
+
+def _film_chapter(
+    encoder: Encoder,
+    layout: Layout,
+    panels: Panels,
+    chapter: Chapter,
+    shots: Iterator[Shot],
+    shown: int,
+    fps: float,
+    played: Played,
+) -> None:
+    """A card, during which the curve grows from step `shown` on, then the episode."""
+    first = next(shots)
+    card, frames = _card(layout, first.picture, chapter), held_frames(CARD_SECONDS, fps)
+    for index in range(frames):
+        upto = shown + (chapter.env_steps - shown) * (index + 1) / frames
+        encoder.write(layout.assemble(card, None, panels.draw(chapter, upto)))
+    panel = panels.draw(chapter, chapter.env_steps)
+    encoder.write(layout.compose(first, panel))
+    for shot in shots:
+        ended = shot.ending is not None
+        encoder.write(layout.compose(shot, panel), times=1 + held_frames(HOLD_SECONDS, fps) if ended else 1)
+        if ended:
+            played.note(shot)
+
+
+def _card(layout: Layout, picture: np.ndarray, chapter: Chapter) -> np.ndarray:
+    """The chapter's lines over its first picture, dimmed."""
+    height, width = layout.area
+    card = np.zeros((height, width, 3), np.uint8)
+    paste(card, (layout.enlarged(picture) * _DIMMED).astype(np.uint8))
+    text = Canvas(width, 90)
+    main, below = chapter.lines
+    text.text(main, width / 2, 8 if below else 24, 48, TEXT, "centre", width=width - 20)
+    text.text(below, width / 2, 52, 32, FAINT, "centre", width=width - 20)
+    top = (height - 90) // 2
+    if top >= 0:
+        card[top : top + 90] = text.array()
+    else:
+        paste(card, text.array())
+    return card
