@@ -27,8 +27,8 @@ def make_env(
     config: EnvConfig, *, training: bool = True, render_mode: str | None = None
 ) -> gym.Env[Any, Any]:
     """Build one env with its wrappers; `training=False` leaves out those meant for training only."""
-    env = _make_base(config, render_mode)
-    names = config.spec.observation_names
+    env = _make_base(config, training, render_mode)
+    names = own_names(config, env)
     for wrapper_config in active_wrappers(config, training=training):
         wrapper = check_wrapper(wrapper_config)
         try:
@@ -59,6 +59,11 @@ def _with_labels(wrapper: Any, arguments: dict[str, Any], labels: tuple[str, ...
     return arguments
 
 
+def own_names(config: EnvConfig, base: gym.Env[Any, Any]) -> tuple[str, ...] | None:
+    """The names of what the env itself shows: as the config gives them, or as the env does."""
+    return config.spec.observation_names or getattr(base.unwrapped, "observation_names", None)
+
+
 def names_after(layer: gym.Env[Any, Any], names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """Names of the components that a wrapper shows, from those it is given; None where they get lost."""
     if names is None or not isinstance(layer, gym.Wrapper):
@@ -81,6 +86,18 @@ def reward_parts(env: gym.Env[Any, Any]) -> tuple[str, ...]:
 def episode_values(env: gym.Env[Any, Any]) -> tuple[str, ...]:
     """Names of what the layers of a built env give in the info of an episode's last step."""
     return _declared(env, "episode_values")
+
+
+def is_alone(env: gym.Env[Any, Any]) -> bool:
+    """Whether a process can hold one such env alone: its class says `one_per_process = True`."""
+    return bool(getattr(env.unwrapped, "one_per_process", False))
+
+
+def one_per_process(config: EnvConfig) -> bool:
+    """The same, told without building one."""
+    spec = find_spec(config.id)
+    created = load_class(config.id, gym.Env, "env") if spec is None else _entry_class(spec)
+    return bool(getattr(created, "one_per_process", False))
 
 
 def _declared(env: gym.Env[Any, Any], attribute: str) -> tuple[str, ...]:
@@ -130,11 +147,18 @@ def _register_family(env_id: str) -> None:
         gym.register_envs(importlib.import_module(family.registers))
 
 
-def _make_base(config: EnvConfig, render_mode: str | None) -> gym.Env[Any, Any]:
+def _make_base(config: EnvConfig, training: bool, render_mode: str | None) -> gym.Env[Any, Any]:
     arguments = dict(config.kwargs)
     if render_mode is not None:
         arguments["render_mode"] = render_mode
     spec = find_spec(config.id)
+    builds = family_of(config.id).builds
+    if spec is not None and builds is not None:
+        module_name, _, function = builds.partition(":")
+        build = vars(importlib.import_module(module_name))[function]
+        return _construct(
+            config, _entry_class(spec), lambda: build(config, training=training, render_mode=render_mode)
+        )
     if spec is None:
         created = load_class(config.id, gym.Env, "env")
         env = _construct(config, created, lambda: created(**arguments))
@@ -157,6 +181,8 @@ def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
     try:
         env: gym.Env[Any, Any] = make()
         return env
+    except GymnastError:
+        raise
     except gym.error.DependencyNotInstalled as error:
         spec = gym.registry.get(current_id(config.id))
         entry_point = spec.entry_point if spec is not None and isinstance(spec.entry_point, str) else None

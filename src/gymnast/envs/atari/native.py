@@ -21,6 +21,7 @@ import numpy as np
 from gymnast.envs.atari.games import (
     FIRE,
     action_set,
+    check_kwargs,
     fire_steps,
     minimal_actions,
     rom_of,
@@ -53,8 +54,10 @@ class NativeAtari:
     backend = "native"
     carries_state = False
     episode_values: tuple[str, ...] = ()
+    restarts = 0  # games in threads cannot be replaced
 
     def __init__(self, config: EnvConfig, seeds: list[int], *, training: bool) -> None:
+        check_kwargs(config)
         atari = config.atari
         rom = rom_of(config.id)
         self.n_envs = len(seeds)

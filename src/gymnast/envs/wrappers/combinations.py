@@ -110,12 +110,16 @@ def own_labels(env: gym.Env[Any, Any]) -> list[str] | None:
 
 
 def labels_of(env: gym.Env[Any, Any]) -> tuple[str, ...] | None:
-    """The labels of the action space that a wrapper here has made, if there is one around the env."""
+    """The labels of the actions: of what a wrapper here has made of them, or what the env calls them."""
+    space = env.action_space
     while isinstance(env, gym.Wrapper):
         if isinstance(env, ForbiddenCombinations):
             return env.action_labels
         env = env.env
-    return None
+    if not isinstance(space, gym.spaces.Discrete) or space != env.action_space:
+        return None  # a wrapper that we know nothing of has made other actions of them
+    labels = own_labels(env)
+    return tuple(labels) if labels is not None and len(labels) == space.n else None
 
 
 def _checked_labels(labels: list[str] | None, count: int, what: str) -> list[str]:

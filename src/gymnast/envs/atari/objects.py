@@ -1,0 +1,133 @@
+"""Observations of the things in a game: where they are, how fast, whether they are there, read from RAM.
+
+A table (`tables.py`) says which bytes of a game's RAM hold what. From it come, for each axis of a thing, its
+position and its speed since the last step, both about -1 to 1, and for things that come and go a flag. What
+is not there has position and speed 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One coordinate of a thing, in pixels of the screen: the byte's value and `offset`."""
+
+    name: str
+    byte: int
+    offset: int
+    low: int
+    high: int
+    speed: float | None = 4.0  # pixels a frame that count as fast; None: it never moves by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something on the screen."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    # (byte, value): the thing is not there while the byte has the value. None: it is always there.
+    hidden: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A byte that counts something, from `low` to `high`."""
+
+    name: str
+    byte: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """Many things that are either there or not, each a bit of RAM: (byte, bit) by name."""
+
+    name: str
+    places: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a game's RAM holds."""
+
+    things: tuple[Thing, ...]
+    numbers: tuple[Number, ...] = ()
+    bits: tuple[Bits, ...] = ()
+
+
+class Objects:
+    """The observations of one game, step by step."""
+
+    def __init__(self, table: Table, frame_skip: int) -> None:
+        axes = [(thing, axis) for thing in table.things for axis in thing.axes]
+        coming = [thing for thing in table.things if thing.hidden is not None]
+        moving = [index for index, (_, axis) in enumerate(axes) if axis.speed is not None]
+        places = [place for bits in table.bits for place in bits.places]
+        self.names = tuple(
+            [f"{thing.name} {axis.name}" for thing, axis in axes]
+            + [f"{axes[i][0].name} {axes[i][1].name} speed" for i in moving]
+            + [f"{thing.name} is there" for thing in coming]
+            + [number.name for number in table.numbers]
+            + [f"{bits.name} {index}" for bits in table.bits for index in range(len(bits.places))]
+        )
+        self.space = gym.spaces.Box(-np.inf, np.inf, (len(self.names),), np.float32)
+        read = [(axis.byte, axis.low - axis.offset, axis.high - axis.offset) for _, axis in axes]
+        read += [(number.byte, number.low, number.high) for number in table.numbers]
+        self._bytes = np.array([byte for byte, _, _ in read], np.intp)
+        self._scale = np.array([2.0 / (high - low) for _, low, high in read], np.float32)
+        self._shift = np.array([-(high + low) / (high - low) for _, low, high in read], np.float32)
+        self._n_axes, self._moving = len(axes), np.array(moving, np.intp)
+        # From a difference of positions to pixels a frame, over what counts as fast.
+        fast = [axis.speed * frame_skip for _, axis in axes if axis.speed is not None]
+        self._per_speed = (1.0 / (self._scale[self._moving] * np.array(fast, np.float32))).astype(np.float32)
+        self._flags = np.array([coming.index(thing) if thing in coming else -1 for thing, _ in axes], np.intp)
+        self._hidden_bytes = np.array([thing.hidden[0] for thing in coming if thing.hidden], np.intp)
+        self._hidden_values = np.array([thing.hidden[1] for thing in coming if thing.hidden], np.uint8)
+        self._bit_bytes = np.array([byte for byte, _ in places], np.intp)
+        self._bit_masks = np.array([1 << bit for _, bit in places], np.uint8)
+        self._last = np.zeros(len(axes), np.float32)  # positions a step ago
+        self._was_there = np.zeros(len(axes), np.bool_)
+
+    def begin(self, ram: np.ndarray) -> np.ndarray:
+        """The first observation of a game, in which nothing has moved yet."""
+        self._was_there[:] = False
+        return self.next(ram)
+
+    def next(self, ram: np.ndarray) -> np.ndarray:
+        """What is seen now [D] float32, a step after the last."""
+        a, m, flags = self._n_axes, len(self._moving), len(self._hidden_bytes)
+        seen = np.zeros(len(self.names), np.float32)
+        values = ram[self._bytes] * self._scale
+        values += self._shift
+        if flags:
+            there = ram[self._hidden_bytes] != self._hidden_values
+            seen[a + m : a + m + flags] = there
+            is_there = np.append(there, True)[self._flags]  # -1, the last: always
+        else:
+            is_there = np.ones(a, np.bool_)
+        position = values[:a]
+        np.copyto(seen[:a], position, where=is_there)
+        moved = (position - self._last)[self._moving] * self._per_speed
+        np.copyto(seen[a : a + m], moved, where=(is_there & self._was_there)[self._moving])
+        self._last, self._was_there = position, is_there
+        rest = a + m + flags
+        numbers = len(values) - a
+        seen[rest : rest + numbers] = values[a:]
+        if len(self._bit_bytes):
+            seen[rest + numbers :] = (ram[self._bit_bytes] & self._bit_masks) != 0
+        return seen
+
+    def get_state(self) -> dict[str, Any]:
+        return {"last": self._last.tolist(), "was_there": self._was_there.tolist()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self._last = np.array(state["last"], np.float32)
+        self._was_there = np.array(state["was_there"], np.bool_)
