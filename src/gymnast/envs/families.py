@@ -37,7 +37,16 @@ FAMILIES: tuple[Family, ...] = (
     Family("box2d", None, "Box2D", ("gymnasium.envs.box2d",)),
     Family("mujoco", "mujoco", "mujoco", ("gymnasium.envs.mujoco",)),
     Family("jax", None, "jax", ("gymnasium.envs.phys2d", "gymnasium.envs.tabular"), ("phys2d/", "tabular/")),
-    Family("atari", "atari", "ale_py", ("ale_py",), ("ALE/",), "ale_py", takes=("actions", "atari")),
+    Family(
+        "atari",
+        "atari",
+        "ale_py",
+        ("ale_py",),
+        ("ALE/",),
+        "ale_py",
+        builds="gymnast.envs.atari.game:build_game",
+        takes=("actions", "atari"),
+    ),
     Family(
         "vizdoom",
         "vizdoom",
