@@ -98,11 +98,10 @@ def _about(
 ) -> Entry:
     import gymnasium as gym
 
-    from gymnast.envs.families import family_of
+    from gymnast.envs.families import registered_family
 
     spec = gym.registry.get(env_id)
-    entry_point = spec.entry_point if spec is not None and isinstance(spec.entry_point, str) else None
-    family = family_of(env_id, entry_point)
+    family = registered_family(env_id)
     if solved_at is None and spec is not None:
         solved_at = spec.reward_threshold
     return Entry(name, env_id, variants, description, family.name, solved_at, family.extra, family.installed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -148,9 +149,9 @@ def _untuned(
 ) -> tuple[str, str | None, list[Layer]]:
     """An algorithm that the preset has no variant for: its env, with what suits the algorithm anywhere."""
     known = [
-        replace(layer, data={"env": {key: value for key, value in env.items() if key != "n_envs"}})
+        _env_alone(layer)
         for layer in layers_of(file, None, folders)
-        if isinstance(env := layer.data.get("env"), dict)
+        if isinstance(layer.data.get("env"), dict)
     ]
     env_id = next((layer.data["env"]["id"] for layer in reversed(known) if "id" in layer.data["env"]), name)
     full_name, _, layers = _without_preset(f"{env_id}:{algo}", env_id, algo, folders, overrides)
@@ -169,5 +170,33 @@ def _without_preset(
         env_id = reference
     else:
         raise GymnastError(f"there is no preset {reference!r}{did_you_mean(name, names_in(folders))}")
-    defaults = defaults_for(env_id, overridden(overrides, "env"), algo)
-    return f"{env_id}:{algo}", algo, [Layer(defaults, "defaults from the spaces")]
+    shared = _of_the_family(env_id, algo, folders)
+    given = [layer.data["env"] for layer in shared if "env" in layer.data]
+    env = dict(chain.from_iterable(part.items() for part in [*given, overridden(overrides, "env")]))
+    defaults = defaults_for(env_id, env, algo)
+    return f"{env_id}:{algo}", algo, [Layer(defaults, "defaults from the spaces"), *shared]
+
+
+def _of_the_family(env_id: str, algo: str, folders: Sequence[Path]) -> list[Layer]:
+    """What suits every env of the family, where there is a file for it (`_mujoco.yaml`)."""
+    from gymnast.envs.families import registered_family
+
+    shared = registered_family(env_id).shared
+    path = None if shared is None else next(files_named(shared, folders), None)
+    if path is None:
+        return []
+    layers = layers_of(read_config_file(path), None, folders)
+    return [layer if _suits(layer, algo) else _env_alone(layer) for layer in layers]
+
+
+def _suits(layer: Layer, algo: str) -> bool:
+    """Whether what a layer says of learning is said of this algorithm."""
+    settings = layer.data.get("algo")
+    return not isinstance(settings, dict) or settings.get("name", DEFAULT_ALGO) == algo
+
+
+def _env_alone(layer: Layer) -> Layer:
+    """A layer's env, without the number of copies, which goes with the algorithm."""
+    env = layer.data.get("env")
+    known = {key: value for key, value in env.items() if key != "n_envs"} if isinstance(env, dict) else {}
+    return replace(layer, data={"env": known})

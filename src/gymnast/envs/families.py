@@ -20,6 +20,7 @@ class Family:
     # `module:function` that builds one env from (config, training=, render_mode=), where gym.make will not do
     builds: str | None = None
     takes: tuple[str, ...] = ()  # which of FAMILY_SETTINGS mean something here
+    shared: str | None = None  # file of presets/ with what suits all of its envs, also those without a preset
 
     @property
     def installed(self) -> bool:
@@ -35,8 +36,26 @@ FAMILIES: tuple[Family, ...] = (
     Family("classic control", None, None, ("gymnasium.envs.classic_control",)),
     Family("toy text", None, None, ("gymnasium.envs.toy_text",)),
     Family("box2d", None, "Box2D", ("gymnasium.envs.box2d",)),
-    Family("mujoco", "mujoco", "mujoco", ("gymnasium.envs.mujoco",)),
+    Family("mujoco", "mujoco", "mujoco", ("gymnasium.envs.mujoco",), shared="_mujoco"),
     Family("jax", None, "jax", ("gymnasium.envs.phys2d", "gymnasium.envs.tabular"), ("phys2d/", "tabular/")),
+    Family(
+        "minatar",
+        "minatar",
+        "minatar",
+        ("gymnast.envs.minatar",),
+        ("MinAtar/",),
+        "gymnast.envs.minatar",
+        shared="_minatar",
+    ),
+    Family(
+        "minigrid",
+        "minigrid",
+        "minigrid",
+        ("minigrid.",),
+        ("MiniGrid-", "BabyAI-"),
+        "minigrid",
+        shared="_minigrid",
+    ),
     Family(
         "atari",
         "atari",
@@ -46,6 +65,7 @@ FAMILIES: tuple[Family, ...] = (
         "ale_py",
         builds="gymnast.envs.atari.game:build_game",
         takes=("actions", "atari"),
+        shared="_atari",
     ),
     Family(
         "vizdoom",
@@ -65,6 +85,7 @@ FAMILIES: tuple[Family, ...] = (
         registers="gymnast.envs.retro.register",
         builds="gymnast.envs.retro.build:build_game",
         takes=("actions", "state", "retro"),
+        shared="_retro",
     ),
 )
 
@@ -79,6 +100,15 @@ def family_of(env_id: str, entry_point: str | None = None) -> Family:
         if entry_point is not None and any(entry_point.startswith(start) for start in family.entry_points):
             return family
     return OTHER
+
+
+def registered_family(env_id: str) -> Family:
+    """The family of an id, also by where Gymnasium has the env's class from."""
+    import gymnasium as gym
+
+    spec = gym.registry.get(env_id)
+    entry_point = spec.entry_point if spec is not None else None
+    return family_of(env_id, entry_point if isinstance(entry_point, str) else None)
 
 
 def misfits(env_id: str, given: Iterable[str]) -> dict[str, str]:

@@ -26,6 +26,7 @@ WRAPPERS: dict[str, str] = {
     "long-episode-penalty": "gymnast.envs.wrappers.reward:LongEpisodePenalty",
     "lunarlander-physics": "gymnast.envs.wrappers.lunarlander:LunarLanderPhysics",
     "mask-region": "gymnast.envs.wrappers.images:MaskRegion",
+    "minigrid-planes": "gymnast.envs.wrappers.minigrid:MiniGridPlanes",
     "mountaincar-shaping": "gymnast.envs.wrappers.mountaincar:MountainCarShaping",
     "no-progress": "gymnast.envs.wrappers.limits:NoProgress",
     "observation-noise": "gymnast.envs.wrappers.noise:ObservationNoise",
