@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import subprocess
 import time
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -72,11 +75,13 @@ class Failing(gym.Env):
         self.at = 0
         if self.how == "reset-shape":
             return np.zeros(2, np.float32), {}
+        if self.how == "exit-reset" and (not self.fails_with or self.np_random_seed in self.fails_with):
+            os._exit(4)
         return np.zeros(3, np.float32), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
         self.at += 1
-        obs, reward, terminated = np.zeros(3, np.float32), 1.0, False
+        obs, reward, terminated = np.full(3, self.at / 10, np.float32), 1.0, False
         if self.at == self.fails_at and (not self.fails_with or self.np_random_seed in self.fails_with):
             if self.how == "raise":
                 raise RuntimeError("the motor broke")
@@ -88,8 +93,14 @@ class Failing(gym.Env):
                 reward = float("nan")
             if self.how == "die":
                 os.kill(os.getpid(), signal.SIGKILL)
+            if self.how == "exit":
+                os._exit(3)
+            if self.how == "segfault":
+                ctypes.string_at(0)
             if self.how == "hang":
                 time.sleep(1000)
+            while self.how == "spin":
+                pass
         return obs, reward, terminated, False, {}
 
 
@@ -134,6 +145,44 @@ class CountsOnes(gym.Wrapper):
         self.ones += int(action == 1)
         *rest, info = self.env.step(action)
         return *rest, {**info, "ones": self.ones}
+
+
+class Alone(gym.Env):
+    """Of which a process can hold one, as of an emulator that keeps its state in globals."""
+
+    observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+    one_per_process = True
+    open_here = 0
+
+    def __init__(self) -> None:
+        if Alone.open_here:
+            raise RuntimeError("there is one already")
+        Alone.open_here += 1
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        return np.zeros(1, np.float32), 1.0, False, False, {}
+
+    def close(self) -> None:
+        Alone.open_here = 0
+
+
+class WithChild(Alone):
+    """Starts a program of its own and notes its number in a file."""
+
+    one_per_process = False
+
+    def __init__(self, note: str) -> None:
+        self.note = note
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        child = subprocess.Popen(["sleep", "1000"])
+        Path(self.note).write_text(str(child.pid))
+        return super().reset(seed=seed)
 
 
 class Huge(gym.Env):

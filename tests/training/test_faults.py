@@ -121,13 +121,52 @@ def test_failure_in_the_first_rollout_leaves_a_run_that_can_start_again(tmp_path
     assert api.resume(runs_dir=tmp_path).outcome.status == "finished"
 
 
-def test_worker_that_is_killed(tmp_path: Path, switch: Path) -> None:
+def test_worker_that_is_killed_is_replaced_and_the_run_goes_on(
+    tmp_path: Path, switch: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     switch.write_text("die")
-    changes = settings(switch, at=N_STEPS + 3) | {"env.backend": "workers", "env.workers": 2}
-    with pytest.raises(RunFailed, match=f"killed by SIGKILL.*up to step {UPDATE} is saved"):
+    bad_seed = env_seeds(0, N_ENVS)[2]
+    changes = settings(switch, at=2 * N_STEPS + 4, seed=bad_seed)
+    changes |= {"env.backend": "workers", "env.workers": 2, "env.restarts.backoff": 0}
+    run = api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
+    assert (run.outcome.status, run.outcome.env_steps) == ("finished", 6 * UPDATE)
+    rows = run.metrics()
+    assert [row["env/restarts"] for row in rows] == [0, 0, 1, 1, 1, 1]
+    # Whole episodes pay 10; of the two that were cut off at the sixth of their ten steps nothing is told.
+    assert {row["train/return/min"] for row in rows} == {row["train/return/max"] for row in rows} == {10.0}
+    said = "envs 2 to 3 are lost: the worker process was killed by SIGKILL; started anew in a fresh process"
+    assert said in run.folder.log_path.read_text()
+    assert f"warning: {said}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("budget", [0, 2])
+def test_worker_that_is_killed_once_too_often(budget: int, tmp_path: Path, switch: Path) -> None:
+    """Each fresh process of env 0 or 1 lives for another update and a bit."""
+    switch.write_text("die")
+    changes = settings(switch, at=N_STEPS + 3) | {"env.backend": "workers", "env.workers": 1}
+    changes |= {"env.restarts.budget": budget, "env.restarts.backoff": 0}
+    saved = UPDATE * (1 if budget == 0 else 3)
+    spent = "" if budget == 0 else r"; all 2 restarts are spent \(env.restarts.budget\)"
+    with pytest.raises(RunFailed, match=f"killed by SIGKILL{spent} in step .*up to step {saved} is saved"):
         api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
     switch.unlink()
-    assert api.resume(runs_dir=tmp_path).outcome.status == "finished"
+    resumed = api.resume(runs_dir=tmp_path)
+    assert resumed.outcome.status == "finished"
+    assert resumed.metrics()[-1]["env/restarts"] == 0
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_worker_that_is_killed_in_evaluation(background: bool, tmp_path: Path, switch: Path) -> None:
+    changes = settings(switch) | {"eval.every": 6 * UPDATE, "eval.n_envs": 2, "eval.episodes": 5}
+    changes |= {"eval.background": background, "env.backend": "workers", "env.restarts.backoff": 0}
+    config = load_config("faulty_envs:Faulty", changes).config
+    changes["env.kwargs"] |= {"seed": env_seeds(evaluation_seed(config), 1)[0], "at": 14}
+    switch.write_text("die")
+    run = api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
+    last = run.metrics()[-1]
+    # The episode that was cut off is played again, so that all five are whole.
+    assert (last["eval/episodes"], last["eval/return/min"], last["eval/length/mean"]) == (5, 10.0, 10.0)
+    assert "env 0 is lost: the worker process was killed by SIGKILL" in run.folder.log_path.read_text()
 
 
 def test_env_that_cannot_even_begin_leaves_nothing(tmp_path: Path, switch: Path) -> None:

@@ -36,8 +36,14 @@ def choose_backend(
     native_possible: Callable[[], bool],
     workers_possible: Callable[[], bool],
     training: bool = True,
+    alone: bool = False,
 ) -> str:
-    """The backend to use; `build` makes one by name, for measuring."""
+    """The backend to use; `build` makes one by name, for measuring.
+
+    Envs that must be `alone` in a process get workers even if there is one: evaluation has its own beside.
+    """
+    if alone:
+        return "workers" if workers_possible() else "sync"
     if n_envs == 1:
         return "sync"
     if n_envs >= FEWEST_FOR_NATIVE and native_possible():

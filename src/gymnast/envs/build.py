@@ -11,7 +11,7 @@ from gymnast.envs.envpool import build_envpool, why_not_envpool
 from gymnast.envs.in_process import InProcessEnvs
 from gymnast.envs.native import build_native, why_not_native
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import active_wrappers, episode_values, make_env, reward_parts
+from gymnast.envs.single import active_wrappers, episode_values, make_env, one_per_process, reward_parts
 from gymnast.envs.spaces import check_spaces
 from gymnast.envs.wrappers import check_wrapper, gives_masks
 from gymnast.errors import GymnastError, did_you_mean
@@ -48,14 +48,18 @@ def build_envs(
             return build_envpool(config, n_envs, seeds[0])
         return _in_process(config, seeds, training, render_mode)
 
+    def why_not(name: str) -> str | None:
+        return _why_not(config, n_envs, name, training, render_mode)
+
     chosen = backend or config.backend
     if chosen == "auto":
         chosen = choose_backend(
             config,
             n_envs,
             build=build,
-            native_possible=lambda: _why_not(config, "native", training, render_mode) is None,
-            workers_possible=lambda: _why_not(config, "workers", training, render_mode) is None,
+            native_possible=lambda: why_not("native") is None,
+            workers_possible=lambda: why_not("workers") is None,
+            alone=one_per_process(config),
             training=training,
         )
     elif chosen not in BACKENDS:
@@ -64,14 +68,18 @@ def build_envs(
             f" there are auto, {', '.join(BACKENDS)}"
         )
     else:
-        reason = _why_not(config, chosen, training, render_mode)
+        reason = why_not(chosen)
         if reason is not None:
-            raise GymnastError(f"env.backend {chosen} cannot step '{config.id}': {reason}; use sync or auto")
+            raise GymnastError(
+                f"env.backend {chosen} cannot step '{config.id}': {reason}; {_other_way(chosen)}"
+            )
     return build(chosen)
 
 
-def _why_not(config: EnvConfig, backend: str, training: bool, render_mode: str | None) -> str | None:
-    """Why a backend cannot step this env, or None if it can."""
+def _why_not(
+    config: EnvConfig, n_envs: int, backend: str, training: bool, render_mode: str | None
+) -> str | None:
+    """Why a backend cannot step these envs, or None if it can."""
     if backend == "native":
         return why_not_native(config, training=training, render_mode=render_mode)
     if backend == "envpool":
@@ -80,7 +88,13 @@ def _why_not(config: EnvConfig, backend: str, training: bool, render_mode: str |
         from gymnast.envs.workers import why_not_workers  # brings subprocess, which sync runs do without
 
         return why_not_workers(config, render_mode)
+    if n_envs > 1 and one_per_process(config):
+        return f"a process can hold one of them, not {n_envs}"
     return None
+
+
+def _other_way(backend: str) -> str:
+    return "use workers or auto" if backend == "sync" else "use sync or auto"
 
 
 def _check_masks_wanted(config: EnvConfig, training: bool) -> None:

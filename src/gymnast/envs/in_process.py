@@ -313,3 +313,8 @@ def saved_envs(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
 def episode_seed(seed: int, episode: int) -> int:
     """A seed for a later episode of the env that `seed` started."""
     return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0] >> 1)
+
+
+def restart_seed(seed: int, restarts: int) -> int:
+    """A seed for the env that takes the place of a lost one; none that `episode_seed` gives."""
+    return int(np.random.SeedSequence([seed, restarts, 0xDEAD]).generate_state(1)[0] >> 1)

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from gymnast.config.values import PositiveCount, Section
 from gymnast.envs.atari.settings import AtariConfig
+from gymnast.envs.restarts import RestartConfig
 
 Backend = Literal["auto", "sync", "workers", "native", "envpool"]
 
@@ -47,6 +48,9 @@ class EnvConfig(Section):
     backend: Backend = Field("auto", description="How copies are stepped; auto measures once per machine.")
     workers: PositiveCount | None = Field(
         None, description="Worker processes for `workers`; one a core if unset."
+    )
+    restarts: RestartConfig = Field(
+        default_factory=RestartConfig, description="Worker processes that die or hang."
     )
     kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments of the env itself.")
     max_episode_steps: PositiveCount | None = Field(None, description="Time limit instead of the env's own.")

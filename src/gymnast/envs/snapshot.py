@@ -54,6 +54,11 @@ def env_state(env: gym.Env[Any, Any]) -> dict[str, Any]:
     return state
 
 
+def fresh_state(seed: int) -> dict[str, Any]:
+    """Stands for an env whose state is lost: whoever restores it begins a new episode."""
+    return {"seed": seed, "episodes": 1, "random": random_state(np.random.default_rng(seed))}
+
+
 def matches(env: gym.Env[Any, Any], state: dict[str, Any]) -> bool:
     """Whether `state` holds all layers of just this chain, so that the very same episode can go on."""
     layers = state.get("layers")

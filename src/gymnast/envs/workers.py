@@ -1,8 +1,4 @@
-"""The `workers` backend: envs in several processes, arrays in shared memory, one byte a command.
-
-Workers are started as programs of their own and not through `multiprocessing`: nothing of the
-main process (threads, torch, a `__main__` without a guard) is copied or run again in them.
-"""
+"""The `workers` backend: envs in several processes, arrays in shared memory, one byte a command."""
 
 from __future__ import annotations
 
@@ -10,10 +6,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 import weakref
 from collections.abc import Sequence
 from itertools import pairwise
@@ -24,21 +16,20 @@ import numpy as np
 from gymnast.envs.actions import check_masks, plain_action_space
 from gymnast.envs.backend_choice import usable_cores
 from gymnast.envs.contract import EnvFailure, Step
-from gymnast.envs.in_process import saved_envs
+from gymnast.envs.in_process import Frame, restart_seed, saved_envs
+from gymnast.envs.restarts import Restarts
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.shared_block import SharedBlock, open_unnamed_file, receive, send
-from gymnast.envs.single import episode_values, find_spec, make_env, reward_parts
-from gymnast.envs.snapshot import can_carry, matches
+from gymnast.envs.shared_block import SharedBlock, open_unnamed_file
+from gymnast.envs.single import episode_values, find_spec, is_alone, make_env, reward_parts
+from gymnast.envs.snapshot import can_carry, fresh_state, matches
 from gymnast.envs.spaces import check_spaces, plain_space
+from gymnast.envs.worker import Worker, WorkerLost, shut_down
 from gymnast.envs.worker_process import Answer, Command
 from gymnast.errors import GymnastError
 from gymnast.policies.masks import MaskReader
 
-_CLOSE_SECONDS = 1.0  # what a worker gets to close its envs before it is killed
-_PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    "from gymnast.envs.worker_process import main; main(*map(int, sys.argv[2:]))"
-)
+_START_PATIENCE = 5  # building an env and resetting it may take so many times longer than a step
+_LEAST_START_SECONDS = 30.0  # Python and the env's libraries are imported, maybe by many at once
 
 
 def why_not_workers(config: EnvConfig, render_mode: str | None = None) -> str | None:
@@ -76,81 +67,18 @@ def registration(config: EnvConfig) -> str | None:
         raise GymnastError(f"its registration holds more than plain values ({error})") from error
 
 
-class _Worker:
-    """One process, the pipes to it, and the envs that are its share."""
-
-    def __init__(self, rows: tuple[int, int], memory_fd: int) -> None:
-        self.rows = rows
-        command_read, self.command_fd = os.pipe()
-        self.answer_fd, answer_write = os.pipe()
-        lifeline_read, self.lifeline_fd = os.pipe()
-        theirs = (command_read, answer_write, memory_fd, lifeline_read)
-        environment = {
-            **os.environ,
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "MKL_NUM_THREADS": "1",
-        }
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), *map(str, theirs)],
-            pass_fds=theirs,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # the terminal's Ctrl-C and hang-up go to the main process alone
-        )
-        # Kept by the child alone, so that its death closes them.
-        for fd in (command_read, answer_write, lifeline_read):
-            os.close(fd)
-
-    def command(self, command: bytes) -> None:
-        with contextlib.suppress(BrokenPipeError):  # dead: reading its answer says so
-            os.write(self.command_fd, command)
-
-    def send(self, message: Any) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            send(self.command_fd, message)
-
-    def answer(self) -> int:
-        received = os.read(self.answer_fd, 1)
-        if not received:
-            raise EOFError
-        return received[0]
-
-    def last_words(self) -> str:
-        """How the process ended."""
-        try:
-            code = self.process.wait(timeout=_CLOSE_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "its worker process stopped answering"
-        if code < 0:
-            return f"its worker process was killed by {signal.Signals(-code).name}"
-        return f"its worker process ended with code {code}"
-
-
-def _shut_down(workers: list[_Worker]) -> None:
-    """Let go of every worker at once, then see that each has ended."""
-    for worker in workers:
-        for fd in (worker.command_fd, worker.answer_fd, worker.lifeline_fd):
-            os.close(fd)
-    deadline = time.monotonic() + _CLOSE_SECONDS
-    for worker in workers:
-        try:
-            worker.process.wait(timeout=max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            worker.process.kill()
-            worker.process.wait()
-    workers.clear()
-
-
 class WorkerEnvs:
-    """N envs spread over worker processes."""
+    """N envs spread over worker processes; one that dies or hangs is replaced, its episodes cut off."""
 
     backend = "workers"
 
     def __init__(self, config: EnvConfig, seeds: Sequence[int], *, training: bool) -> None:
         probe = make_env(config, training=training)
-        check_spaces(probe.observation_space, probe.action_space, config.id)
-        check_masks(config, probe.action_space)
+        try:
+            check_spaces(probe.observation_space, probe.action_space, config.id)
+            check_masks(config, probe.action_space)
+        finally:
+            probe.close()  # an emulator may be alone in its process, and this one is never stepped
         self.n_envs = len(seeds)
         self.seeds = list(seeds)
         self.observation_space = plain_space(probe.observation_space)
@@ -161,32 +89,10 @@ class WorkerEnvs:
         self._probe = probe
         self._turn = 0
         self._sent = False  # whether a step is under way
-        with open_unnamed_file() as memory:
-            self._block = SharedBlock(
-                memory.fileno(),
-                self.n_envs,
-                self.observation_space,
-                self.action_space,
-                self.reward_parts,
-                MaskReader(self.action_space).size if config.action_masks else 0,
-                self.episode_values,
-            )
-            count = min(config.workers or usable_cores(), self.n_envs)
-            edges = [self.n_envs * share // count for share in range(count + 1)]
-            self._workers: list[_Worker] = []
-            # Also when the object is dropped without close, and at exit.
-            self._finalizer = weakref.finalize(self, _shut_down, self._workers)
-            for rows in pairwise(edges):
-                self._workers.append(_Worker(rows, memory.fileno()))
-        self._steps = [bytes([Command.STEP_0]), bytes([Command.STEP_1])]
-        try:
-            self._start(config, training)
-        except BaseException:
-            self.close()
-            raise
-
-    def _start(self, config: EnvConfig, training: bool) -> None:
-        order = {
+        self._restarts = Restarts(config.restarts)
+        self._patience = timeout = config.restarts.timeout  # 0: no end to it
+        self._start_patience = max(_START_PATIENCE * timeout, _LEAST_START_SECONDS) if timeout else 0.0
+        self._order = {
             "config": config.model_dump(mode="json"),
             "registered": registration(config),
             "training": training,
@@ -194,27 +100,62 @@ class WorkerEnvs:
             "reward_parts": self.reward_parts,
             "episode_values": self.episode_values,
         }
-        for worker in self._workers:
-            start, stop = worker.rows
-            worker.send({**order, "rows": worker.rows, "seeds": self.seeds[start:stop]})
-        for worker in self._workers:
-            try:
-                answer = receive(worker.answer_fd)
-            except EOFError:
-                raise GymnastError(
-                    f"env.backend workers: env {worker.rows[0]} could not be started: {worker.last_words()}"
-                ) from None
-            if "error" in answer:
-                raise GymnastError(answer["error"])
+        self._memory = open_unnamed_file()
+        self._block = SharedBlock(
+            self._memory.fileno(),
+            self.n_envs,
+            self.observation_space,
+            self.action_space,
+            self.reward_parts,
+            MaskReader(self.action_space).size if config.action_masks else 0,
+            self.episode_values,
+        )
+        self._steps = [bytes([Command.STEP_0]), bytes([Command.STEP_1])]
+        count = self.n_envs if is_alone(probe) else min(config.workers or usable_cores(), self.n_envs)
+        edges = [self.n_envs * share // count for share in range(count + 1)]
+        self._workers: list[Worker] = []
+        # Also when the object is dropped without close, and at exit.
+        self._finalizer = weakref.finalize(self, shut_down, self._workers)
+        try:
+            for rows in pairwise(edges):
+                self._workers.append(self._launch(rows))
+            for worker in self._workers:
+                self._await_start(worker)
+        except BaseException:
+            self.close()
+            raise
+
+    def _launch(self, rows: tuple[int, int]) -> Worker:
+        worker = Worker(rows, self._memory.fileno())
+        worker.send({**self._order, "rows": rows, "seeds": self.seeds[slice(*rows)]})
+        return worker
+
+    def _await_start(self, worker: Worker) -> None:
+        """Wait until its envs are built; GymnastError if they cannot be."""
+        try:
+            answer = worker.message(self._start_patience)
+        except WorkerLost as lost:
+            raise GymnastError(
+                f"env.backend workers: env {worker.rows[0]} could not be started: {lost}"
+            ) from None
+        if "error" in answer:
+            raise GymnastError(answer["error"])
 
     @property
     def masks(self) -> np.ndarray | None:
         return self._block.frames[self._turn].masks
 
+    @property
+    def restarts(self) -> int:
+        """Processes started anew so far."""
+        return self._restarts.count
+
     def reset(self) -> np.ndarray:
         self._turn = 1 - self._turn
         self._tell(bytes([Command.RESET_0 + self._turn]))
-        self._gather()
+        _, lost = self._gather(self._start_patience)
+        for worker in lost:
+            self._replace(worker)
         return self._block.frames[self._turn].step.obs
 
     def step(self, actions: np.ndarray) -> Step:
@@ -234,43 +175,92 @@ class WorkerEnvs:
             raise RuntimeError("receive was called without send")
         self._sent = False
         frame = self._block.frames[self._turn]
-        finished = self._gather()
-        frame.step.final_obs = frame.final_obs if finished else None
+        frame.step.lost = None
+        finished, lost = self._gather(self._patience)
+        for worker in lost:
+            self._replace(worker)
+            self._cut_off(frame, slice(*worker.rows))
+        frame.step.final_obs = frame.final_obs if finished or lost else None
         return frame.step
 
     def _tell(self, command: bytes) -> None:
         for worker in self._workers:
             worker.command(command)
 
-    def _gather(self) -> bool:
+    def _gather(self, seconds: float) -> tuple[bool, list[Worker]]:
+        """Hear every worker: whether an env finished in one of them, and those that are lost."""
         if not self._workers:
             raise GymnastError("these envs are closed")
-        finished, failure = False, None
+        finished, lost, failure = False, [], None
         for worker in self._workers:
             try:
-                answer = worker.answer()
+                answer = worker.answer(seconds)
                 if answer == Answer.FAILED:
                     # All others are heard first, so that no answer is left in a pipe.
-                    failure = failure or EnvFailure(**receive(worker.answer_fd))
-            except EOFError:
-                index = worker.rows[0]
-                failure = failure or EnvFailure(index, self.seeds[index], f"is lost: {worker.last_words()}")
+                    failure = failure or EnvFailure(**worker.message(seconds))
+            except WorkerLost:
+                lost.append(worker)
                 continue
             finished = finished or answer == Answer.SOME_FINISHED
         if failure is not None:
             raise failure
-        return finished
+        return finished, lost
+
+    def _replace(self, worker: Worker) -> None:
+        """A new process in the place of a lost one, its envs reset in the frame of now.
+
+        It starts from other seeds, so that what ended the last one is not played again.
+        """
+        rows, place = worker.rows, self._workers.index(worker)
+        while worker.lost is not None:
+            if self._restarts.spent:
+                raise self._failure(worker)
+            self._restarts.begin(rows, worker.lost)
+            for index in range(*rows):
+                self.seeds[index] = restart_seed(self.seeds[index], self._restarts.count)
+            self._workers[place] = worker = self._launch(rows)
+            with contextlib.suppress(WorkerLost):  # then it is `lost`, and the next one is tried
+                self._begin_again(worker)
+
+    def _begin_again(self, worker: Worker) -> None:
+        if "error" in (built := worker.message(self._start_patience)):
+            index = worker.rows[0]
+            raise EnvFailure(index, self.seeds[index], f"could not be started again: {built['error']}")
+        worker.command(bytes([Command.RESET_0 + self._turn]))
+        if worker.answer(self._start_patience) == Answer.FAILED:
+            raise EnvFailure(**worker.message(self._start_patience))
+
+    def _cut_off(self, frame: Frame, rows: slice) -> None:
+        """The step of lost envs: nothing came of it, and their episodes end with what was seen last."""
+        step = frame.step
+        step.rewards[rows] = 0.0
+        step.terminated[rows] = False
+        step.truncated[rows] = True
+        frame.final_obs[rows] = self._block.frames[1 - self._turn].step.obs[rows]
+        for shares in step.reward_parts.values():
+            shares[rows] = 0.0
+        for values in step.episode_values.values():
+            values[rows] = np.nan
+        if step.lost is None:
+            step.lost = np.zeros(self.n_envs, np.bool_)
+        step.lost[rows] = True
+
+    def _failure(self, worker: Worker) -> EnvFailure:
+        index = worker.rows[0]
+        return EnvFailure(index, self.seeds[index], f"is lost: {worker.lost}{self._restarts.describe_end()}")
 
     def snapshot(self) -> dict[str, Any]:
+        """A worker that is found lost here is replaced in the next step, which cuts its episodes off."""
         envs: list[dict[str, Any]] = []
         for worker in self._workers:
             worker.command(bytes([Command.SNAPSHOT]))
             try:
-                worker.answer()
-                envs += receive(worker.answer_fd)["envs"]
-            except EOFError:
-                index = worker.rows[0]
-                raise EnvFailure(index, self.seeds[index], f"is lost: {worker.last_words()}") from None
+                worker.answer(self._patience)
+                envs += worker.message(self._patience)["envs"]
+            except WorkerLost:
+                if self._restarts.spent:
+                    raise self._failure(worker) from None
+                envs += [fresh_state(seed) for seed in self.seeds[slice(*worker.rows)]]
         return {"kind": "single", "envs": envs}
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
@@ -281,7 +271,9 @@ class WorkerEnvs:
             start, stop = worker.rows
             worker.command(bytes([Command.RESTORE_0 + self._turn]))
             worker.send({"envs": saved[start:stop], "exact": exact})
-        self._gather()
+        _, lost = self._gather(self._start_patience)
+        if lost:  # half of the envs as they were and half anew is nothing that could be told
+            raise self._failure(lost[0])
         return None if exact else self._block.frames[self._turn].step.obs
 
     @property
@@ -291,4 +283,4 @@ class WorkerEnvs:
 
     def close(self) -> None:
         self._finalizer()
-        self._probe.close()
+        self._memory.close()

@@ -111,6 +111,14 @@ _DECLARED = (
     _M("env/reward/max", "Highest of these rewards.", "", 4),
     _M("env/obs/mean", "Mean of all components of the rollout's observations.", "", 4),
     _M("env/obs/std", "Standard deviation of all components of the rollout's observations.", "", 4, low=0),
+    _M(
+        "env/restarts",
+        "Env processes that died or hung and were started anew, since the run was started or resumed.",
+        "",
+        0,
+        low=0,
+        better="lower",
+    ),
     _M("env/reward_scale", "What reward normalisation divides by.", "", 4, low=0),
     _M(
         "env/reward_part/*",

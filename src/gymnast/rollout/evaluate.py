@@ -92,6 +92,9 @@ def evaluate(
         lengths += 1
         if step.final_obs is not None:
             for i in np.flatnonzero(step.terminated | step.truncated):
+                if step.lost is not None and step.lost[i]:  # its env was lost: the episode is played again
+                    totals[i] = lengths[i] = 0
+                    continue
                 if episode_of[i] < episodes:
                     returns_of[episode_of[i]], lengths_of[episode_of[i]] = totals[i], lengths[i]
                     for name, values in step.episode_values.items():

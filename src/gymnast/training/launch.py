@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from gymnast.training.describe import initial_policy_notice
 from gymnast.training.keeper import Keeper
 from gymnast.training.keys import Control
 from gymnast.training.loop import run_loop
+from gymnast.training.notices import passed_on
 from gymnast.training.outcome import Outcome, Status
 from gymnast.training.runlog import RunLog
 from gymnast.training.session import Session, build_session
@@ -41,7 +42,8 @@ def start_run(
 ) -> tuple[Run, Outcome]:
     """Train as a new run. The folder is made only when everything else stands."""
     config = resolved.config
-    with _heard() as notices:
+    notices: list[str] = []
+    with passed_on(notices.append):
         session = build_session(config)
     try:
         info = describe_process() | {
@@ -75,7 +77,8 @@ def continue_run(
     run: Run, overrides: Overrides, fresh_optimizer: bool, console: Console | None, control: Control | None
 ) -> Outcome:
     """Go on from the last intact checkpoint, or from the beginning if a run was killed before its first."""
-    with run.lock(), _heard() as notices:
+    notices: list[str] = []
+    with run.lock(), passed_on(notices.append):
         config = load_config(str(run.config_path), overrides).config
         session = build_session(config)
         try:
@@ -121,7 +124,11 @@ def _train(
 ) -> Outcome:
     """The loop, with its log, signals and keys around it; whatever happens, the registry learns of it."""
     console = console or QuietConsole()
-    with RunLog(run.log_path) as log, control or Control() as keys:
+    with (
+        RunLog(run.log_path) as log,
+        passed_on(log.write, partial(console.note, style="warning")),
+        control or Control() as keys,
+    ):
         keeper = Keeper(run, session, log.write, row)
         try:
             keeper.started(notices)
@@ -169,22 +176,3 @@ def _header(run: Run, name: str, session: Session, notices: list[str]) -> RunHea
         solved_at=session.spec.solved_at,
         notices=tuple(notices),
     )
-
-
-@contextmanager
-def _heard() -> Iterator[list[str]]:
-    """What parts had to say through the `gymnast` logger while they were built, such as an old env id."""
-    messages: list[str] = []
-
-    class Listener(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            messages.append(record.getMessage())
-
-    logger, listener = logging.getLogger("gymnast"), Listener()
-    propagated, logger.propagate = logger.propagate, False
-    logger.addHandler(listener)
-    try:
-        yield messages
-    finally:
-        logger.removeHandler(listener)
-        logger.propagate = propagated
