@@ -6,7 +6,6 @@ without a display.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -24,12 +23,19 @@ BAD: Colour = (238, 104, 94)
 WARM: Colour = (240, 184, 84)
 
 
-@cache
+_fonts: dict[int, Any] = {}
+
+
 def _font(size: int) -> Any:
+    """A font that works. Envs call pygame.quit when they are closed, which leaves every font useless."""
     import pygame
 
-    pygame.font.init()
-    return pygame.font.Font(None, size)
+    try:
+        _fonts[size].size("")
+    except (KeyError, pygame.error):
+        pygame.font.init()
+        _fonts[size] = pygame.font.Font(None, size)
+    return _fonts[size]
 
 
 def text_width(text: str, size: int) -> int:

@@ -58,7 +58,7 @@ def _lines(model: type[Section], data: dict[str, Any], prefix: str) -> Iterator[
         field = model.model_fields.get(key)
         nested = [] if field is None else [s for s in sections_in(field.annotation) if s is not Schedule]
         dotted = f"{prefix}{key}"
-        if nested and isinstance(value, dict):
+        if nested and isinstance(value, dict) and value:  # an empty block would read back as null
             yield dotted, f"{indent}{_scalar(key)}:"
             chosen = next((s for s in nested if set(value) <= set(s.model_fields)), nested[0])
             yield from _lines(chosen, value, f"{dotted}.")

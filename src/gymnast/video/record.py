@@ -39,7 +39,9 @@ def record_checkpoint(
     of its run, `best.mp4` leads to it."""
     require_video("gymnast video")
     config = load_config(str(checkpoint.run.config_path)).config
-    path = out or checkpoint.run.videos / _name(checkpoint.env_steps, seed, stochastic)
+    path = out or film_path(
+        checkpoint.run, checkpoint.env_steps, seed, stochastic and not config.eval.stochastic
+    )
     stage = build_stage(config, seed)
     try:
         player = player_of(stage, config, checkpoint, stochastic=stochastic, seed=seed)
@@ -48,7 +50,8 @@ def record_checkpoint(
         raise RunFailed(f"{config.env.id}: {failure}") from failure
     finally:
         stage.close()
-    if out is None and seed is None and not stochastic and checkpoint == best_checkpoint(checkpoint.run):
+    usual = seed is None and stochastic == config.eval.stochastic
+    if out is None and usual and checkpoint == best_checkpoint(checkpoint.run):
         link_best(checkpoint.run, path)
     return film
 
@@ -101,7 +104,7 @@ def link_best(run: Run, path: Path) -> None:
         raise GymnastError(str(write_failed(link, error))) from error
 
 
-def _name(env_steps: int, seed: int | None, stochastic: bool) -> str:
-    """As checkpoints are named; what was not the usual evaluation says so."""
+def film_path(run: Run, env_steps: int, seed: int | None = None, stochastic: bool = False) -> Path:
+    """Where a film goes: named as checkpoints are, and by what sets it apart from an evaluation."""
     how = f"-seed{seed}" if seed is not None else ""
-    return f"{env_steps:012d}{how}{'-stochastic' if stochastic else ''}.mp4"
+    return run.videos / f"{env_steps:012d}{how}{'-stochastic' if stochastic else ''}.mp4"
