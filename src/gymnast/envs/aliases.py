@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 logger = logging.getLogger("gymnast")
 
@@ -35,7 +36,8 @@ def current_id(env_id: str) -> str:
     """The id as it is registered today; the change of name is logged once per process."""
     current = ALIASES.get(env_id)
     if current is None:
-        return env_id
+        # stable-retro appends a version to every game, and there is no other.
+        return re.sub(r"-v\d+$", "", env_id) if env_id.startswith("Retro/") else env_id
     if env_id not in _said:
         _said.add(env_id)
         logger.warning("%s is now called %s; using that", env_id, current)

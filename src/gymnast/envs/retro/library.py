@@ -121,6 +121,12 @@ def variables(folder: str) -> list[str]:
     return sorted(_json(folder, "data.json").get("info", {}))
 
 
+def hashes(folder: str) -> list[str]:
+    """The sha1 of each ROM that is this game; of an NES ROM without its header."""
+    path = stable_retro.data.get_file_path(folder, "rom.sha", integrations())
+    return [] if path is None else Path(path).read_text().split()
+
+
 def scenarios(folder: str) -> list[str]:
     """The ways in which the game can pay and end."""
     return list(stable_retro.data.list_scenarios(folder, integrations()))
