@@ -13,6 +13,7 @@ from gymnast.runs import registry
 from gymnast.runs.checkpoint import list_checkpoints, prune, save_checkpoint
 from gymnast.runs.store import Run
 from gymnast.training.evaluator import Result
+from gymnast.training.films import Films
 from gymnast.training.outcome import Outcome
 from gymnast.training.session import Session
 
@@ -27,6 +28,7 @@ class Keeper:
         self.run = run
         self.log = log
         self.recorder = Recorder(run.metrics_path)
+        self.films = Films(run, session.config)
         self._settings = session.config.checkpoint
         self._saved_steps = session.state.env_steps
         self._saved_at = time.monotonic()
@@ -82,6 +84,12 @@ class Keeper:
             known = {"best_score": state.best_score, "last_score": state.last_score, "solved": state.solved}
             bundle["state"]["counters"] |= known  # a resume from here must not forget the score
         self._best = (bundle, result.score.mean)
+
+    def film_if_wanted(self, result: Result, best: bool) -> None:
+        """A film of the weights that have just been scored, where the config asks for one."""
+        s = self._session
+        scale = float(self._row.get("env/reward_scale", 1.0)) if s.algo.uses_critic else None
+        self.films.after_evaluation(s.policy, result, best, scale)
 
     def save_last(self, reason: str) -> None:
         """The best and the final state, unless they are on disk already."""
