@@ -13,7 +13,7 @@ import numpy as np
 from gymnast.envs.families import OTHER, family_of
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import find_spec, make_env, names_after, own_names
-from gymnast.envs.wrappers.combinations import labels_of
+from gymnast.envs.wrappers.combinations import labels_of, own_labels
 from gymnast.errors import GymnastError
 from gymnast.policies.action_form import ActionForm, why_not_supported
 
@@ -51,7 +51,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
     try:
         observation_space, action_space = env.observation_space, env.action_space
         names = _observation_names(config, env)
-        own_labels = labels_of(env)
+        made_labels, env_labels = labels_of(env), own_labels(env)
         described = _first_sentence(type(env.unwrapped).__doc__ or "")
     finally:
         env.close()
@@ -66,7 +66,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
         solved_at = registered.reward_threshold
     return EnvSpec(
         id=registered.id if registered is not None else config.id,
-        action_labels=own_labels or _action_labels(config, action_space),
+        action_labels=made_labels or _action_labels(config, action_space, env_labels),
         observation_names=_labels(
             config, "observation_names", names, "obs[{}]", _components(observation_space)
         ),
@@ -111,9 +111,12 @@ def _observation_names(config: EnvConfig, env: gym.Env[Any, Any]) -> tuple[str, 
     return names
 
 
-def _action_labels(config: EnvConfig, space: gym.Space[Any]) -> tuple[str, ...]:
+def _action_labels(config: EnvConfig, space: gym.Space[Any], env_labels: list[str] | None) -> tuple[str, ...]:
+    """Those given, else what the env itself calls its actions, else numbers."""
     given = config.spec.action_labels
     if isinstance(space, gym.spaces.Discrete):
+        if given is None and env_labels is not None and len(env_labels) == space.n:
+            return tuple(env_labels)
         return _labels(config, "action_labels", given, "action {}", int(space.n))
     labels = ActionForm(space).labels if why_not_supported(space) is None else ("action 0",)
     return labels if given is None else _labels(config, "action_labels", given, "{}", len(labels))
