@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ def apply_overrides(merged: Merged, overrides: Overrides) -> None:
     """Lay the overrides over everything else, a changed name first: it empties the old map."""
     label, pairs = _read(overrides)
     for path, value in sorted(pairs, key=lambda pair: pair[0] not in _NAMES):
+        path, value = _whole_list(merged, path, value, label)
         for depth in range(1, len(path)):
             _open_map(merged, path[:depth], path, label)
         if (
@@ -75,6 +77,32 @@ def _flatten(overrides: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> list
     return pairs
 
 
+def _whole_list(merged: Merged, path: tuple[str, ...], value: Any, label: str) -> Override:
+    """`env.mix.0.weight=3` as the list it changes an entry of; any other override as it is."""
+    for depth in range(1, len(path) - 1):
+        known = merged.value(path[:depth])
+        if not isinstance(known, (list, tuple)) or not path[depth].isdigit():
+            continue
+        entries, index, inside = copy.deepcopy(list(known)), int(path[depth]), path[depth + 1 :]
+        if index >= len(entries):
+            there = f"0 to {len(entries) - 1}" if len(entries) > 1 else "0" if entries else "none"
+            raise GymnastError(
+                f"{label}: {dotted(path)}: {dotted(path[:depth])} has no entry {index}; there are {there}"
+            )
+        if isinstance(entries[index], str):
+            entries[index] = {"name": entries[index]}  # as a wrapper may be written
+        node = entries[index]
+        for key in inside[:-1]:
+            node = node.setdefault(key, {}) if isinstance(node, dict) else None
+        if not isinstance(node, dict):
+            raise GymnastError(
+                f"{label}: {dotted(path)}: {dotted(path[:-1])} is a single value, with no keys inside"
+            )
+        node[inside[-1]] = value
+        return path[:depth], entries
+    return path, value
+
+
 def _nest(path: Keys, value: Any) -> dict[str, Any]:
     for key in reversed(path):
         value = {key: value}
@@ -99,6 +127,7 @@ def _open_map(merged: Merged, parent: Keys, path: Keys, label: str) -> None:
     if isinstance(value, (list, tuple)):
         raise GymnastError(
             f"{label}: {dotted(path)}: a list is replaced as a whole; write {dotted(parent)}=[…]"
+            f"{_entry_hint(parent, value)}"
         )
     raise GymnastError(
         f"{label}: {dotted(path)}: {dotted(parent)} is a single value, {value!r}, with no keys inside"
@@ -108,3 +137,8 @@ def _open_map(merged: Merged, parent: Keys, path: Keys, label: str) -> None:
 def _label_of(merged: Merged, path: Keys) -> str:
     origin = merged.origin(path)
     return "default" if origin is None else origin.label
+
+
+def _entry_hint(parent: Keys, entries: Sequence[Any]) -> str:
+    """What can be set in a list of maps."""
+    return f", or {dotted(parent)}.0.key=…" if any(isinstance(entry, Mapping) for entry in entries) else ""
