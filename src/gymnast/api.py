@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gymnast.config.schema import Config
+    from gymnast.envs.mix.task_policy import TaskPolicy
     from gymnast.metrics.console import Console
     from gymnast.policies.policy import Policy
+    from gymnast.rollout.evaluate import Score
     from gymnast.runs.checkpoint import Checkpoint
     from gymnast.runs.store import Run as RunFolder
     from gymnast.training.keys import Control
@@ -52,8 +54,22 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskEvaluation:
+    """The score of one task of a mix."""
+
+    name: str
+    episodes: int
+    mean_return: float
+    std_return: float
+    min_return: float
+    max_return: float
+    mean_length: float
+    solved: bool | None  # None where the task has no threshold
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The score of one checkpoint over whole episodes."""
+    """The score of one checkpoint over whole episodes; of a mix over as many of each task."""
 
     run: str
     checkpoint: str
@@ -68,6 +84,7 @@ class Evaluation:
     seed: int
     solved: bool | None  # None where the env has no threshold
     returns: tuple[float, ...]
+    tasks: tuple[TaskEvaluation, ...] = ()  # of a mix; `returns` stand in the same order
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +158,8 @@ def evaluate(
 ) -> Evaluation:
     """Score a checkpoint (of a run: its best, else its last) on envs of its own.
 
-    Without a seed it plays the episodes that training was scored on.
+    Without a seed it plays the episodes that training was scored on. Of a mix it plays `episodes` of
+    each task, and the score is the mean over tasks.
     """
     import numpy as np
 
@@ -168,12 +186,12 @@ def evaluate(
         raise RunFailed(f"{config.env.id}: {failure}") from failure
     finally:
         envs.close()
-    solved_at = read_spec(config.env).solved_at
+    spec = read_spec(config.env)
     return Evaluation(
         run=checkpoint.run.id,
         checkpoint=str(checkpoint.env_steps),
         env_steps=checkpoint.env_steps,
-        episodes=episodes,
+        episodes=len(score.returns),
         mean_return=score.mean,
         std_return=float(np.std(score.returns)),
         min_return=min(score.returns),
@@ -181,8 +199,24 @@ def evaluate(
         mean_length=float(np.mean(score.lengths)),
         stochastic=stochastic,
         seed=seed,
-        solved=None if solved_at is None else score.mean >= solved_at,
+        solved=score.solves(spec),
         returns=score.returns,
+        tasks=tuple(_of_task(name, own, spec.tasks[name]) for name, own in score.by_task().items()),
+    )
+
+
+def _of_task(name: str, score: Score, solved_at: float | None) -> TaskEvaluation:
+    import numpy as np
+
+    return TaskEvaluation(
+        name=name,
+        episodes=len(score.returns),
+        mean_return=score.mean,
+        std_return=float(np.std(score.returns)),
+        min_return=min(score.returns),
+        max_return=max(score.returns),
+        mean_length=float(np.mean(score.lengths)),
+        solved=None if solved_at is None else score.mean >= solved_at,
     )
 
 
@@ -192,6 +226,7 @@ def record_video(
     episodes: int = 1,
     stochastic: bool = False,
     seed: int | None = None,
+    task: str | None = None,
     fps: float | None = None,
     max_steps: int = 5000,
     out: str | Path | None = None,
@@ -199,7 +234,8 @@ def record_video(
 ) -> Video:
     """Film a checkpoint (of a run: its best, else its last), into the run's folder unless told otherwise.
 
-    Without a seed it plays the first episodes that training was scored on.
+    Without a seed it plays the first episodes that training was scored on. `task` is one of `env.mix`; the
+    first if not given.
     """
     from gymnast.runs.store import runs_root
     from gymnast.video.record import record_checkpoint
@@ -214,6 +250,7 @@ def record_video(
         max_steps=max_steps,
         stochastic=stochastic,
         seed=seed,
+        task=task,
         fps=fps,
         out=None if out is None else Path(out),
     )
@@ -227,6 +264,7 @@ def progress_video(
     seconds: float = 8.0,
     stochastic: bool = False,
     seed: int | None = None,
+    task: str | None = None,
     fps: float | None = None,
     out: str | Path | None = None,
     runs_dir: str | Path | None = None,
@@ -246,6 +284,7 @@ def progress_video(
         seconds=seconds,
         stochastic=stochastic,
         seed=seed,
+        task=task,
         fps=fps,
         out=None if out is None else Path(out),
     )
@@ -256,18 +295,40 @@ def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None)
     """The policy of a checkpoint; `policy.predict(obs)` gives the actions for observations [N, …].
 
     One with a memory wants `state = policy.start(N)`, `predict(obs, state=state)` and `state.reset(done)`;
-    one without takes the same calls.
+    one without takes the same calls. Of a mix it is the policy of all tasks: `load_task_policy` gives
+    that of one.
     """
-    from gymnast.envs.build import make_env
+    from gymnast.envs.mix.build import policy_spaces
+    from gymnast.envs.single import make_env
     from gymnast.policies.load import load_policy as rebuild_policy
     from gymnast.runs.store import runs_root
 
     arrays, _, config = _read_checkpoint(run, runs_root(runs_dir))
+    if config.env.mix is not None:
+        return rebuild_policy(config, *policy_spaces(config.env, training=False), arrays)
     env = make_env(config.env, training=False)
     try:
         return rebuild_policy(config, env.observation_space, env.action_space, arrays)
     finally:
         env.close()
+
+
+def load_task_policy(
+    run: str | Run = "@last", *, task: str, runs_dir: str | Path | None = None
+) -> TaskPolicy:
+    """The policy of a mix (`env.mix`) for one of its tasks: that task's own observations in, its own
+    actions out, whatever the policy of all tasks is told and chooses from."""
+    from gymnast.envs.mix.build import mix_form
+    from gymnast.envs.mix.task_policy import TaskPolicy
+    from gymnast.policies.load import load_policy as rebuild_policy
+    from gymnast.runs.store import runs_root
+
+    arrays, checkpoint, config = _read_checkpoint(run, runs_root(runs_dir))
+    if config.env.mix is None:
+        raise GymnastError(f"run {checkpoint.run.id} has no tasks (env.mix); use load_policy")
+    form = mix_form(config.env, training=False)
+    policy = rebuild_policy(config, form.observation_space, form.action_space, arrays)
+    return TaskPolicy(policy, form, task)
 
 
 def _with_budget(

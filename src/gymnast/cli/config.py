@@ -117,13 +117,13 @@ def validate(
 def _check(reference: str, config_dirs: list[Path]) -> tuple[str | None, str]:
     """(what is wrong or None, a note): the settings first, then what only the environments know."""
     from gymnast.config.load import load_config
-    from gymnast.envs.single import make_env
+    from gymnast.envs.mix.build import policy_spaces
     from gymnast.envs.spec import read_spec
     from gymnast.errors import MissingExtra
 
     try:
         config = load_config(reference, config_dirs=config_dirs).config
-        make_env(config.env).close()  # wrappers, their arguments, the env's own
+        policy_spaces(config.env)  # wrappers, their arguments, the env's own; tasks that go together
         read_spec(config.env)  # labels and names, one for each action and component
     except MissingExtra as missing:
         return None, f"  (needs gymnast[{missing.extra}] to run)"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from gymnast.api import Evaluation
+    from gymnast.api import Evaluation, TaskEvaluation
 
 
 def evaluate(
@@ -16,7 +17,9 @@ def evaluate(
         str,
         typer.Argument(metavar="RUN[/CKPT]", help="A run, by id, prefix or @last; its @best unless named."),
     ] = "@last",
-    episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 100,
+    episodes: Annotated[
+        int, typer.Option(min=1, help="How many episodes; of a mix, of each of its tasks.")
+    ] = 100,
     stochastic: Annotated[
         bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the likeliest.")
     ] = False,
@@ -61,6 +64,7 @@ def _as_dict(result: Evaluation) -> dict[str, Any]:
         "stochastic": result.stochastic,
         "seed": result.seed,
         "returns": list(result.returns),
+        **({"tasks": [asdict(task) for task in result.tasks]} if result.tasks else {}),
     }
 
 
@@ -72,10 +76,25 @@ def _block(result: Evaluation) -> str:
 
     how = "actions sampled" if result.stochastic else "greedy"
     verdict = "   solved" if result.solved else ""
+    each = f", {result.episodes // len(result.tasks):,} of each task" if result.tasks else ""
     return (
         f"{result.run}/{result.checkpoint} at {result.env_steps:,} env steps\n"
         f"return   {score(result.mean_return)} ± {score(result.std_return)}{verdict}\n"
         f"range    {score(result.min_return)} … {score(result.max_return)}\n"
         f"length   {number('eval/length/mean', result.mean_length)} steps\n"
-        f"episodes {result.episodes:,}, {how}"
+        f"episodes {result.episodes:,}{each}, {how}{_task_lines(result.tasks)}"
     )
+
+
+def _task_lines(tasks: tuple[TaskEvaluation, ...]) -> str:
+    """A line for each task of a mix, under the whole."""
+    from gymnast.metrics.console import number
+
+    width = max((len(task.name) for task in tasks), default=0)
+    lines = ""
+    for task in tasks:
+        mean, std = (number("eval/return/mean", value) for value in (task.mean_return, task.std_return))
+        length = number("eval/length/mean", task.mean_length)
+        verdict = "   solved" if task.solved else ""
+        lines += f"\n  {task.name:<{width}}  {mean} ± {std}, {length} steps{verdict}"
+    return lines

@@ -15,18 +15,13 @@ if TYPE_CHECKING:
 
 def network_of(config: Config) -> tuple[Node, str] | str:
     """The network and its engine; why there is none to show, if the env or torch is not there."""
-    from gymnast.envs.single import make_env
-    from gymnast.envs.spaces import check_spaces, plain_space
+    from gymnast.envs.mix.build import policy_spaces
     from gymnast.policies.build import choose_engine
     from gymnast.policies.describe import describe_policy
     from gymnast.policies.layout import build_layout
 
     try:
-        env = make_env(config.env)
-        spaces = env.observation_space, env.action_space
-        env.close()
-        check_spaces(*spaces, config.env.id)
-        layout = build_layout(config.policy, plain_space(spaces[0]), spaces[1])
+        layout = build_layout(config.policy, *policy_spaces(config.env))
         return describe_policy(layout), choose_engine(config.engine, layout, config.device)
     except GymnastError as error:
         return str(error)

@@ -31,6 +31,7 @@ class MixForm:
     ) -> None:
         self.names = tuple(names)
         seen = _common(names, observation_spaces)
+        self.own_observation_space = seen  # of each task, before it is told which it is
         self.observation_space = _with_task(seen, len(names)) if task_input else seen
         self._joined = task_input and isinstance(self.observation_space, gym.spaces.Box)
         self._prefix = f"{OBSERVATION}/" if task_input and not isinstance(seen, gym.spaces.Dict) else ""
