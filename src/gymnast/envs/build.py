@@ -33,6 +33,12 @@ def build_envs(
     `training=False` leaves out wrappers that are meant for training only; `backend` goes before the
     config's.
     """
+    if config.mix is not None:
+        from gymnast.envs.mix.build import build_mix
+
+        return build_mix(
+            config, n_envs=n_envs, seed=seed, training=training, render_mode=render_mode, backend=backend
+        )
     n_envs = config.n_envs if n_envs is None else n_envs
     _check_masks_wanted(config, training)
     seeds = env_seeds(seed, n_envs)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
-from gymnast.config.values import PositiveCount, Section
+from gymnast.config.values import MisfitError, PositiveCount, Section
 from gymnast.envs.atari.settings import AtariConfig
+from gymnast.envs.families import FAMILY_SETTINGS, misfits
 from gymnast.envs.restarts import RestartConfig
+from gymnast.envs.retro.settings import RetroConfig
 
 Backend = Literal["auto", "sync", "workers", "native", "envpool"]
 
@@ -40,11 +52,16 @@ class SpecConfig(Section):
     description: str | None = Field(None, description="One line for `gymnast envs`.")
 
 
-class EnvConfig(Section):
-    """Which environment to build and how."""
+class EnvSettings(Section):
+    """What makes an environment: that of the whole section, or one task of a mix."""
 
-    id: str = Field(description="A Gymnasium id, or `package.module:EnvClass`.")
+    id: str = Field("", description="A Gymnasium id, or `package.module:EnvClass`.")
     n_envs: PositiveCount = Field(8, description="Copies stepped together.")
+    groups: PositiveCount = Field(
+        1,
+        description="Groups of copies stepped in turn: while the policy acts for one, the others step. 2 pays"
+        " where envs step in threads or processes of their own and acting takes time.",
+    )
     backend: Backend = Field("auto", description="How copies are stepped; auto measures once per machine.")
     workers: PositiveCount | None = Field(
         None, description="Worker processes for `workers`; one a core if unset."
@@ -57,9 +74,176 @@ class EnvConfig(Section):
     actions: tuple[str, ...] | None = Field(
         None, description="Labels of the actions to keep, in this order; buttons held together as `RIGHT+B`."
     )
+    state: str | None = Field(
+        None, description="Where a game starts, such as the level Level1-2; its default if unset."
+    )
     wrappers: tuple[WrapperConfig, ...] = Field((), description="Applied in order, innermost first.")
     action_masks: bool = Field(
         False, description="Never do what info['action_mask'] forbids; see docs/action-spaces.md."
     )
     atari: AtariConfig = Field(default_factory=AtariConfig, description="Atari games; see docs/atari.md.")
+    retro: RetroConfig = Field(default_factory=RetroConfig, description="Console games; see docs/retro.md.")
     spec: SpecConfig = Field(default_factory=SpecConfig, description="Labels, names, range, threshold.")
+
+
+class TaskConfig(EnvSettings):
+    """One of several tasks. Any key of `env` but `n_envs` may stand here too, over the section's own."""
+
+    name: str | None = Field(None, description="What metrics call it; made from id and state if unset.")
+    weight: float = Field(
+        1.0, gt=0, allow_inf_nan=False, description="Its share of the copies, beside the other weights."
+    )
+
+    @model_validator(mode="after")
+    def _fits_into_a_mix(self) -> TaskConfig:
+        if "n_envs" in self.model_fields_set:
+            raise ValueError("n_envs counts the copies of all tasks; weight says what share is this one's")
+        if self.name is not None and (not self.name.strip() or set(self.name) & set('/,"*\r\n')):
+            raise ValueError(f"name {self.name!r} is no part of a metric's name: no / , \" or *")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Only what the entry says: anything else is the section's to say, also when it is read back."""
+        return _written(self, dump(self))
+
+
+def _written(section: BaseModel, dumped: dict[str, Any]) -> dict[str, Any]:
+    values = {name: getattr(section, name) for name in dumped if name in section.model_fields_set}
+    return {
+        name: _written(value, dumped[name]) if isinstance(value, Section) else dumped[name]
+        for name, value in values.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task of a mix, whole: the section with the entry's own keys over it."""
+
+    name: str
+    weight: float
+    env: EnvConfig
+
+
+class EnvConfig(EnvSettings):
+    """Which environment to build and how."""
+
+    mix: tuple[TaskConfig, ...] | None = Field(
+        None, description="Several tasks at once, of different levels, physics or games; see docs/mix.md."
+    )
+    task_input: bool = Field(False, description="Tell the policy which task of `mix` it plays.")
+    task_heads: Literal["auto", "shared", "separate"] = Field(
+        "auto", description="Outputs for each task of `mix`; auto: separate where their actions differ."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _id_of_all(cls, value: Any) -> Any:
+        """A mix whose tasks each name their env goes by all of them."""
+        if not isinstance(value, dict) or value.get("id") or not isinstance(value.get("mix"), list | tuple):
+            return value
+        ids = [entry.get("id") if isinstance(entry, dict) else None for entry in value["mix"]]
+        if not ids or not all(isinstance(env_id, str) and env_id for env_id in ids):
+            return value
+        return {**value, "id": " + ".join(dict.fromkeys(ids))}
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> EnvConfig:
+        problems: dict[str, str] = {}
+        if self.mix is None:
+            problems |= {} if self.id else {"env.id": "is missing"}
+            problems |= misfits(self.id, self._family_settings())
+            for key in ("task_input", "task_heads"):
+                if getattr(self, key) != type(self).model_fields[key].default:
+                    problems[f"env.{key}"] = "is for several tasks: there is no env.mix"
+        else:
+            problems |= self._mix_problems()
+        if problems:
+            raise MisfitError(problems)
+        return self
+
+    def _family_settings(self) -> list[str]:
+        """Settings of single families that say something else than their defaults."""
+        fields = type(self).model_fields
+        return [
+            key
+            for key in FAMILY_SETTINGS
+            if key in fields and getattr(self, key) != fields[key].get_default(call_default_factory=True)
+        ]
+
+    def _mix_problems(self) -> dict[str, str]:
+        assert self.mix is not None
+        if not self.mix:
+            return {"env.mix": "has no tasks; drop it, or give each task an entry"}
+        names = [entry.name for entry in self.mix]
+        problems: dict[str, str] = {}
+        for index, entry in enumerate(self.mix):
+            where = f"env.mix.{index}"
+            if not self.id and not entry.id:
+                problems[f"{where}.id"] = "is missing, and there is no env.id for all tasks"
+            if entry.name is not None and entry.name in names[:index]:
+                problems[f"{where}.name"] = f"{entry.name!r} is the name of another task already"
+        if isinstance(self.n_envs, int) and len(self.mix) > self.n_envs:
+            problems["env.n_envs"] = (
+                f"{self.n_envs} copies are too few for the {len(self.mix)} tasks of env.mix"
+            )
+        return problems or self._problems_of_tasks()
+
+    def _problems_of_tasks(self) -> dict[str, str]:
+        """What is wrong with an entry and the rest of the section together."""
+        problems: dict[str, str] = {}
+        for index in range(len(self.mix or ())):
+            try:
+                self._task_env(index)
+            except ValidationError as error:
+                for detail in error.errors(include_url=False):
+                    cause = detail.get("ctx", {}).get("error")
+                    found = cause.problems if isinstance(cause, MisfitError) else {"env": detail["msg"]}
+                    problems |= {key.replace("env", f"env.mix.{index}", 1): why for key, why in found.items()}
+        return problems
+
+    def _task_env(self, index: int) -> EnvConfig:
+        assert self.mix is not None
+        common = self.model_dump(exclude_unset=True, exclude={"mix", "task_input", "task_heads"})
+        own = {k: v for k, v in self.mix[index].model_dump().items() if k not in ("name", "weight")}
+        return EnvConfig.model_validate(_laid_over(common, own))
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks of the mix, each as it is built; none for a plain environment."""
+        if self.mix is None:
+            return ()
+        envs = [self._task_env(index) for index in range(len(self.mix))]
+        names = _task_names([entry.name for entry in self.mix], envs)
+        return tuple(
+            Task(name, entry.weight, env) for name, entry, env in zip(names, self.mix, envs, strict=True)
+        )
+
+
+def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Maps merge and lists replace, as in layers of config files."""
+    merged = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(below.get(key), dict)
+        merged[key] = _laid_over(below[key], value) if both else value
+    return merged
+
+
+def _task_names(given: list[str | None], envs: list[EnvConfig]) -> list[str]:
+    """Names as given; otherwise by id, if there are several, and state, numbered where that is not enough."""
+    several = len({env.id for env in envs}) > 1
+    made: list[str] = []
+    for env in envs:
+        short = re.sub(r"-v\d+$", "", re.split("[/:]", env.id)[-1])
+        parts = [short] if several or not env.state else []
+        made.append("-".join([*parts, *([env.state] if env.state else [])]).replace("/", "-"))
+    taken = [name for name in given if name is not None]
+    names = []
+    for index, (name, default) in enumerate(zip(given, made, strict=True)):
+        if name is None:
+            alike = [i for i, other in enumerate(made) if other == default and given[i] is None]
+            name = default if len(alike) == 1 else f"{default}-{alike.index(index) + 1}"
+            while name in taken:
+                name += "'"
+        names.append(name)
+    return names

@@ -1,6 +1,6 @@
 """Every metric there is, declared once. Nothing is recorded, shown or charted that is not here.
 
-A key is `stage/group/name`; a last part `*` stands for any name (shares of the reward, values of episodes).
+A key is `stage/group/name`; a part `*` stands for any name (shares of the reward, values of episodes, tasks).
 `docs/metrics.md` is generated from this file.
 """
 
@@ -127,6 +127,19 @@ _DECLARED = (
         4,
     ),
     _M("env/episode/*", "What the env tells of a finished episode, mean of the last 100 episodes.", "", 3),
+    # Each task of a mix (`env.mix`), by its name.
+    _M(
+        "task/*/return/mean",
+        "Mean return of its last 100 episodes, shaping included.",
+        "",
+        2,
+        better="higher",
+    ),
+    _M("task/*/return_plain/mean", "Their mean without what wrappers added.", "", 2, better="higher"),
+    _M("task/*/length/mean", "Mean steps of its last 100 episodes.", "steps", 1, low=0),
+    _M("task/*/episodes", "Its training episodes finished.", "episodes", 0, low=0),
+    _M("task/*/share", "Its share of the env copies, and so of the steps.", "", 3, low=0, high=1),
+    _M("task/*/episode/*", "What its env tells of a finished episode, mean of its last 100.", "", 3),
     # Evaluation: only in the rows of updates that were followed by one.
     _M("eval/return/mean", "Mean return of the evaluation: the score.", "", 2, better="higher"),
     _M("eval/return/std", "Standard deviation of its returns.", "", 2, low=0),
@@ -135,6 +148,9 @@ _DECLARED = (
     _M("eval/length/mean", "Mean steps of its episodes.", "steps", 1, low=0),
     _M("eval/episodes", "Its episodes.", "episodes", 0, low=1),
     _M("eval/episode/*", "What the env tells of a finished episode, mean of its episodes.", "", 3),
+    _M("eval/task/*/return/mean", "Mean return of the task of this name.", "", 2, better="higher"),
+    _M("eval/task/*/length/mean", "Mean steps of its episodes.", "steps", 1, low=0),
+    _M("eval/task/*/episode/*", "What its env tells of a finished episode, mean of its episodes.", "", 3),
     _M("eval/env_steps", "The env step at which its weights were taken.", "steps", 0, low=0),
     _M("eval/best", "Best score so far.", "", 2, better="higher"),
     _M("eval/solved", "1 if the score reached the threshold.", "", 0, low=0, high=1, better="higher"),
@@ -143,11 +159,13 @@ _DECLARED = (
 CATALOGUE: dict[str, MetricSpec] = {metric.key: metric for metric in _DECLARED}
 COUNTERS: tuple[str, ...] = tuple(metric.key for metric in _DECLARED[:7])
 _POSITION = {key: position for position, key in enumerate(CATALOGUE)}
+_PATTERNS = {key: key.split("/") for key in CATALOGUE if "*" in key}
 _STAGES = {
     "time": "Counters and speed. The first seven are in every row of `metrics.csv`.",
     "train": "Training episodes and the update that followed.",
     "opt": "The optimiser, and each scheduled setting as it stood in that update.",
     "env": "What the environments handed out in that rollout.",
+    "task": "Training episodes of each task of a mix, by its name.",
     "eval": "Evaluation; only in rows of updates that were followed by one.",
 }
 
@@ -163,13 +181,18 @@ def order(key: str) -> tuple[int, str]:
 
 
 def _declared_as(key: str) -> str:
-    if key in CATALOGUE and not key.endswith("*"):
+    if key in CATALOGUE and "*" not in key:
         return key
-    group, _, name = key.rpartition("/")
-    # A comma, a quote or a line break in a name would break the rows of metrics.csv.
-    if f"{group}/*" in CATALOGUE and name and not set(name) & set(',"*\r\n'):
-        return f"{group}/*"
+    parts = key.split("/")
+    for pattern, wanted in _PATTERNS.items():
+        if len(wanted) == len(parts) and all(map(_fits, parts, wanted)):
+            return pattern
     raise UnknownMetric(f"no metric {key!r} in the catalogue{did_you_mean(key, CATALOGUE)}")
+
+
+def _fits(part: str, wanted: str) -> bool:
+    # A comma, a quote or a line break in a name would break the rows of metrics.csv.
+    return part == wanted or (wanted == "*" and part != "" and not set(part) & set(',"*\r\n'))
 
 
 def matching(text: str) -> list[MetricSpec]:

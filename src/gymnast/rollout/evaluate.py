@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gymnast.envs.contract import Envs
+from gymnast.envs.mix.mixed import task_rows
 from gymnast.envs.settings import EnvConfig
+from gymnast.envs.spec import EnvSpec
 from gymnast.policies.policy import Policy
 
 MOST_NATIVE_ENVS = 256  # a native vector env steps this many for little more than the price of one
@@ -30,10 +32,31 @@ class Score:
     seconds: float
     # What the env told of them (`Envs.episode_values`); NaN where it did not.
     values: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    # The tasks of a mix, whose episodes stand one task after the other, as many of each.
+    tasks: tuple[str, ...] = ()
 
     @property
     def mean(self) -> float:
+        """The score; of a mix the mean over its tasks, since each has as many episodes."""
         return float(np.mean(self.returns))
+
+    def by_task(self) -> dict[str, Score]:
+        """The score of each task of a mix; nothing for a plain environment."""
+        size = len(self.returns) // max(len(self.tasks), 1)
+        own = {name: slice(index * size, (index + 1) * size) for index, name in enumerate(self.tasks)}
+        return {
+            name: Score(
+                self.returns[rows],
+                self.lengths[rows],
+                self.seconds,
+                {key: values[rows] for key, values in self.values.items()},
+            )
+            for name, rows in own.items()
+        }
+
+    def solves(self, spec: EnvSpec) -> bool | None:
+        """Whether it counts as solved; None where there is no threshold."""
+        return spec.is_solved(self.mean, {name: own.mean for name, own in self.by_task().items()})
 
     def metrics(self) -> dict[str, float]:
         """The evaluation's part of a metrics row."""
@@ -45,12 +68,24 @@ class Score:
             "eval/length/mean": float(np.mean(self.lengths)),
             "eval/episodes": len(self.returns),
             "time/eval_seconds": self.seconds,
+            **{f"eval/episode/{name}": mean for name, mean in self._mean_values().items()},
             **{
-                f"eval/episode/{name}": float(np.nanmean(values))
-                for name, values in self.values.items()
-                if not np.isnan(values).all()
+                f"eval/task/{task}/{name}": value
+                for task, score in self.by_task().items()
+                for name, value in score._task_metrics().items()
             },
         }
+
+    def _task_metrics(self) -> dict[str, float]:
+        return {
+            "return/mean": self.mean,
+            "length/mean": float(np.mean(self.lengths)),
+            **{f"episode/{name}": mean for name, mean in self._mean_values().items()},
+        }
+
+    def _mean_values(self) -> dict[str, float]:
+        told = {name: values for name, values in self.values.items() if not np.isnan(values).all()}
+        return {name: float(np.nanmean(values)) for name, values in told.items()}
 
 
 def evaluation_envs(config: EnvConfig, episodes: int) -> int:
@@ -77,16 +112,19 @@ def evaluate(
     rng: np.random.Generator | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Score:
-    """Run `episodes` episodes, greedy, or sampling actions if given a generator."""
+    """Run `episodes` episodes (of each task of a mix), greedy, or sampling actions if given a generator."""
     began = time.perf_counter()
     n = envs.n_envs
     totals, lengths = np.zeros(n), np.zeros(n, np.int64)
-    episode_of = np.arange(n)  # which episode each env is playing; from `episodes` on: none that counts
-    started, finished = min(n, episodes), 0
-    returns_of, lengths_of = np.zeros(episodes), np.zeros(episodes, np.int64)
-    values_of = {name: np.full(episodes, np.nan) for name in envs.episode_values}
+    tasks, task_of = _tasks_played(envs)
+    total, finished = episodes * max(len(tasks), 1), 0
+    started = np.bincount(task_of)  # of each task
+    # Which of its task's episodes each env is playing; from `episodes` on: none that counts.
+    episode_of = np.array([np.count_nonzero(task_of[:i] == task) for i, task in enumerate(task_of)])
+    returns_of, lengths_of = np.zeros(total), np.zeros(total, np.int64)
+    values_of = {name: np.full(total, np.nan) for name in envs.episode_values}
     obs, state = envs.reset(), policy.start(n)
-    while finished < episodes:
+    while finished < total:
         step = envs.step(policy.env_actions(obs, rng, envs.masks, state))
         totals += step.rewards
         lengths += 1
@@ -95,21 +133,34 @@ def evaluate(
                 if step.lost is not None and step.lost[i]:  # its env was lost: the episode is played again
                     totals[i] = lengths[i] = 0
                     continue
+                task = task_of[i]
                 if episode_of[i] < episodes:
-                    returns_of[episode_of[i]], lengths_of[episode_of[i]] = totals[i], lengths[i]
+                    place = task * episodes + episode_of[i]
+                    returns_of[place], lengths_of[place] = totals[i], lengths[i]
                     for name, values in step.episode_values.items():
-                        values_of[name][episode_of[i]] = values[i]
+                        values_of[name][place] = values[i]
                     finished += 1
-                episode_of[i] = started
-                started += 1
+                episode_of[i] = started[task]
+                started[task] += 1
                 totals[i] = lengths[i] = 0
             state.reset(step.terminated | step.truncated)
         if progress is not None:
-            progress(finished, episodes)
+            progress(finished, total)
         obs = step.obs
     return Score(
         tuple(returns_of.tolist()),
         tuple(lengths_of.tolist()),
         time.perf_counter() - began,
         {name: tuple(values.tolist()) for name, values in values_of.items()},
+        tasks,
     )
+
+
+def _tasks_played(envs: Envs) -> tuple[tuple[str, ...], np.ndarray]:
+    """The tasks of a mix that have envs here, and which of them each env plays [N]."""
+    mixed = task_rows(envs)
+    if mixed is None:
+        return (), np.zeros(envs.n_envs, np.int64)
+    names, task_of = mixed
+    played, place = np.unique(task_of, return_inverse=True)
+    return tuple(names[task] for task in played), place
