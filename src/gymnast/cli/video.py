@@ -24,6 +24,7 @@ Stochastic = Annotated[
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Seed of the episodes; else those that training evaluated on.")
 ]
+Task = Annotated[str | None, typer.Option(help="Which task of env.mix; the first if not given.")]
 Fps = Annotated[
     float | None,
     typer.Option(min=0.1, max=240, help="Steps shown a second; as fast as the game really is if not given."),
@@ -44,6 +45,7 @@ def record(
     max_steps: Annotated[int, typer.Option(min=1, help="The film ends after this many steps.")] = 5000,
     seed: Seed = None,
     stochastic: Stochastic = False,
+    task: Task = None,
     fps: Fps = None,
     out: Out = None,
     runs_dir: RunsDir = None,
@@ -65,6 +67,7 @@ def record(
         max_steps=max_steps,
         stochastic=stochastic,
         seed=seed,
+        task=task,
         fps=fps,
         out=_checked(out),
         runs_dir=runs_dir,
@@ -81,6 +84,7 @@ def progress(
     seconds: Annotated[float, typer.Option(min=0.5, help="The longest that one of them plays.")] = 8.0,
     seed: Seed = None,
     stochastic: Stochastic = False,
+    task: Task = None,
     fps: Fps = None,
     out: Out = None,
     runs_dir: RunsDir = None,
@@ -104,6 +108,7 @@ def progress(
         seconds=seconds,
         stochastic=stochastic,
         seed=seed,
+        task=task,
         fps=fps,
         out=_checked(out),
         runs_dir=runs_dir,

@@ -12,9 +12,10 @@ import numpy as np
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
 from gymnast.video.observation_picture import ObservationPicture
-from gymnast.video.speed import steps_per_second
 
 logger = logging.getLogger("gymnast")
+
+DEFAULT_FPS = 30.0
 
 
 class Camera(gym.Wrapper[Any, Any, Any, Any]):
@@ -26,6 +27,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         self.fps = steps_per_second(env)
         self.first: np.ndarray | None = None  # the picture after the last reset
         self.latest: np.ndarray | None = None  # the picture after the last step
+        self.action: Any = None  # what the env was last told to do, in its own form
         self._drawn = drawn
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
@@ -34,6 +36,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        self.action = action
         observation, reward, terminated, truncated, info = self.env.step(action)
         self.latest = self._shoot(observation)
         return observation, reward, terminated, truncated, info
@@ -51,6 +54,15 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
             self.renders = False
             logger.warning("%s cannot be rendered (%s); its observations are drawn", self.env, reason)
         return self._drawn.draw(observation)
+
+
+def steps_per_second(env: gym.Env[Any, Any]) -> float:
+    """As fast as the game really is: what the outermost layer says, since whoever holds an action for
+    several frames divides by their number."""
+    for key in ("render_fps", "video.frames_per_second"):
+        if fps := env.metadata.get(key):
+            return float(fps)
+    return DEFAULT_FPS
 
 
 def build_camera(config: EnvConfig, *, training: bool, names: tuple[str, ...] = ()) -> Camera:

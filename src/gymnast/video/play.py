@@ -8,8 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from gymnast.config.schema import Config
+from gymnast.envs.build import env_seeds
+from gymnast.envs.contract import Envs
 from gymnast.envs.in_process import InProcessEnvs
+from gymnast.envs.mix.build import mix_form, task_seed
+from gymnast.envs.mix.mixed import MixedEnvs
+from gymnast.envs.settings import EnvConfig
 from gymnast.envs.spec import read_spec
+from gymnast.errors import GymnastError, did_you_mean
 from gymnast.policies.policy import Policy
 from gymnast.video.action_text import action_text
 from gymnast.video.camera import build_camera
@@ -39,15 +45,22 @@ class Player:
 
 
 class Stage:
-    """One env before a camera, built once; every `play` starts from the same seed."""
+    """One env before a camera, built once; every `play` starts from the same seed.
 
-    def __init__(self, config: Config, seed: int) -> None:
-        spec = read_spec(config.env)
+    Of several tasks (`env.mix`) one is played: `task`, or the first.
+    """
+
+    def __init__(self, config: Config, seed: int, task: str | None = None) -> None:
+        number, env = _chosen(config.env, task)
+        seed = seed if config.env.mix is None else task_seed(seed, number)
+        spec = read_spec(env)
         self.labels = spec.action_labels
-        self.camera = build_camera(
-            config.env, training=config.eval.training_wrappers, names=spec.observation_names
-        )
-        self.envs = InProcessEnvs([self.camera], [seed], masked=config.env.action_masks)
+        training = config.eval.training_wrappers
+        self.camera = build_camera(env, training=training, names=spec.observation_names)
+        single = InProcessEnvs([self.camera], env_seeds(seed, 1), masked=env.action_masks)
+        self.envs: Envs = single
+        if config.env.mix is not None:
+            self.envs = MixedEnvs(mix_form(config.env, training=training), [(number, single)])
 
     @property
     def fps(self) -> float:
@@ -68,7 +81,6 @@ class Stage:
             while shot.ending is None:
                 yield shot
                 actions = policy.env_actions(obs, player.rng, envs.masks, state)
-                said = action_text(envs.action_space, self.labels, actions[0])
                 step = envs.step(actions)
                 obs, reward = step.obs, float(step.rewards[0])
                 steps += 1
@@ -82,7 +94,7 @@ class Stage:
                     picture=self._picture(after_step=True),
                     episode=episode,
                     step=shot.step + 1,
-                    action=said,
+                    action=action_text(self.camera.action_space, self.labels, self.camera.action),
                     reward=reward,
                     total=shot.total + reward,
                     value=None if done else self._value(player, obs, state),
@@ -105,3 +117,13 @@ class Stage:
         if player.value_scale is None:
             return None
         return float(player.policy.values(obs, state)[0]) * player.value_scale
+
+
+def _chosen(config: EnvConfig, task: str | None) -> tuple[int, EnvConfig]:
+    """The task's number and its env; of a plain env, the whole of it."""
+    names = [known.name for known in config.tasks]
+    if task is not None and task not in names:
+        there = f"there are {', '.join(names)}" if names else f"{config.id} is one alone"
+        raise GymnastError(f"no task {task!r}{did_you_mean(task, names)}; {there}")
+    number = 0 if task is None else names.index(task)
+    return number, config.tasks[number].env if names else config

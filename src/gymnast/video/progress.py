@@ -52,6 +52,7 @@ def record_progress(
     seconds: float,
     stochastic: bool = False,
     seed: int | None = None,
+    task: str | None = None,
     fps: float | None = None,
     out: Path | None = None,
 ) -> tuple[Film, tuple[int, ...]]:
@@ -61,7 +62,7 @@ def record_progress(
     curve = read_curve(run, read_spec(config.env).solved_at)
     chapters = choose_chapters(run, curve, checkpoints)
     path, played = out or run.progress_video_path, Played()
-    stage = build_stage(config, seed)
+    stage = build_stage(config, seed, task)
     try:
         fps = fps or stage.fps
         layout = Layout(stage.first_picture(), panel=PANEL_WIDTH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,6 @@ import numpy as np
 from gymnast.algorithms import build_algorithm
 from gymnast.config.load import load_config
 from gymnast.config.schema import Config
-from gymnast.envs.build import env_seeds
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.load import load_policy
@@ -32,6 +32,7 @@ def record_checkpoint(
     max_steps: int,
     stochastic: bool = False,
     seed: int | None = None,
+    task: str | None = None,
     fps: float | None = None,
     out: Path | None = None,
 ) -> Film:
@@ -39,10 +40,14 @@ def record_checkpoint(
     of its run, `best.mp4` leads to it."""
     require_video("gymnast video")
     config = load_config(str(checkpoint.run.config_path)).config
-    path = out or film_path(
-        checkpoint.run, checkpoint.env_steps, seed, stochastic and not config.eval.stochastic
+    usual = stochastic == config.eval.stochastic
+    apart = (
+        task,
+        None if seed is None else f"seed{seed}",
+        None if usual else "stochastic" if stochastic else "greedy",
     )
-    stage = build_stage(config, seed)
+    path = out or film_path(checkpoint.run, checkpoint.env_steps, *filter(None, apart))
+    stage = build_stage(config, seed, task)
     try:
         player = player_of(stage, config, checkpoint, stochastic=stochastic, seed=seed)
         film = film_player(stage, player, path, episodes=episodes, max_steps=max_steps, fps=fps)
@@ -50,15 +55,14 @@ def record_checkpoint(
         raise RunFailed(f"{config.env.id}: {failure}") from failure
     finally:
         stage.close()
-    usual = seed is None and stochastic == config.eval.stochastic
-    if out is None and usual and checkpoint == best_checkpoint(checkpoint.run):
+    if out is None and not any(apart) and checkpoint == best_checkpoint(checkpoint.run):
         link_best(checkpoint.run, path)
     return film
 
 
-def build_stage(config: Config, seed: int | None) -> Stage:
+def build_stage(config: Config, seed: int | None, task: str | None = None) -> Stage:
     """The env to film. Without a seed it plays the first episodes that training was scored on."""
-    return Stage(config, env_seeds(evaluation_seed(config) if seed is None else seed, 1)[0])
+    return Stage(config, evaluation_seed(config) if seed is None else seed, task)
 
 
 def player_of(
@@ -104,7 +108,7 @@ def link_best(run: Run, path: Path) -> None:
         raise GymnastError(str(write_failed(link, error))) from error
 
 
-def film_path(run: Run, env_steps: int, seed: int | None = None, stochastic: bool = False) -> Path:
+def film_path(run: Run, env_steps: int, *apart: str) -> Path:
     """Where a film goes: named as checkpoints are, and by what sets it apart from an evaluation."""
-    how = f"-seed{seed}" if seed is not None else ""
-    return run.videos / f"{env_steps:012d}{how}{'-stochastic' if stochastic else ''}.mp4"
+    name = "-".join([f"{env_steps:012d}", *(re.sub(r"[^\w.]+", "_", word) for word in apart)])
+    return run.videos / f"{name}.mp4"

@@ -26,6 +26,8 @@ class FrameSkip(EnvWrapper):
         super().__init__(env)
         self.skip = checked_count("frame-skip", "skip", skip)
         self.max_of = checked_count("frame-skip", "max_of", max_of)
+        if fps := env.metadata.get("render_fps"):
+            self.metadata = {**env.metadata, "render_fps": fps / self.skip}  # of our steps
         if self.max_of > 1 and not isinstance(env.observation_space, gym.spaces.Box):
             raise GymnastError(
                 f"wrapper 'frame-skip': max_of is for Box observations, not {env.observation_space}"
