@@ -18,6 +18,7 @@ from pydantic import (
 
 from gymnast.config.values import MisfitError, PositiveCount, Section
 from gymnast.envs.atari.settings import AtariConfig
+from gymnast.envs.doom.settings import VizDoomConfig
 from gymnast.envs.families import FAMILY_SETTINGS, misfits
 from gymnast.envs.restarts import RestartConfig
 from gymnast.envs.retro.settings import RetroConfig
@@ -82,6 +83,7 @@ class EnvSettings(Section):
         False, description="Never do what info['action_mask'] forbids; see docs/action-spaces.md."
     )
     atari: AtariConfig = Field(default_factory=AtariConfig, description="Atari games; see docs/atari.md.")
+    vizdoom: VizDoomConfig = Field(default_factory=VizDoomConfig, description="Doom; see docs/vizdoom.md.")
     retro: RetroConfig = Field(default_factory=RetroConfig, description="Console games; see docs/retro.md.")
     spec: SpecConfig = Field(default_factory=SpecConfig, description="Labels, names, range, threshold.")
 
@@ -98,6 +100,8 @@ class TaskConfig(EnvSettings):
     def _fits_into_a_mix(self) -> TaskConfig:
         if "n_envs" in self.model_fields_set:
             raise ValueError("n_envs counts the copies of all tasks; weight says what share is this one's")
+        if "groups" in self.model_fields_set:
+            raise ValueError("groups are of all tasks together; set env.groups")
         if self.name is not None and (not self.name.strip() or set(self.name) & set('/,"*\r\n')):
             raise ValueError(f"name {self.name!r} is no part of a metric's name: no / , \" or *")
         return self
@@ -204,7 +208,7 @@ class EnvConfig(EnvSettings):
 
     def _task_env(self, index: int) -> EnvConfig:
         assert self.mix is not None
-        common = self.model_dump(exclude_unset=True, exclude={"mix", "task_input", "task_heads"})
+        common = self.model_dump(exclude_unset=True, exclude={"mix", "task_input", "task_heads", "groups"})
         own = {k: v for k, v in self.mix[index].model_dump().items() if k not in ("name", "weight")}
         return EnvConfig.model_validate(_laid_over(common, own))
 
