@@ -42,6 +42,8 @@ class Answer(IntEnum):
 def main(command_fd: int, answer_fd: int, memory_fd: int, lifeline_fd: int) -> None:
     """Build the envs and serve commands until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process to act on
+    for fd in (command_fd, answer_fd, memory_fd, lifeline_fd):
+        os.set_inheritable(fd, False)  # a game's own process must not keep them open when this one is gone
     threading.Thread(target=exit_with_parent, args=(lifeline_fd,), daemon=True).start()
     try:
         order = receive(command_fd)

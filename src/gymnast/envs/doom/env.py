@@ -79,11 +79,10 @@ class DoomEnv(gym.Env[Any, Any]):
     def _choose_actions(self, labels: tuple[str, ...] | None, masked: bool) -> None:
         settings, scenario = self._settings, self._scenario
         known = known_buttons()
-        own = scenario.buttons or tuple(b.name for b in self._game.get_available_buttons())
-        own = tuple(button for button in own if button in known)
-        buttons = (
-            checked_buttons(settings.buttons, list(known)) if settings.buttons is not None else list(own)
-        )
+        own = scenario.buttons or tuple(button.name for button in self._game.get_available_buttons())
+        buttons = [button for button in own if button in known]
+        if settings.buttons is not None:
+            buttons = checked_buttons(settings.buttons, list(known))
         if labels is not None:
             pressed = chosen_combinations(labels, buttons)
         else:
