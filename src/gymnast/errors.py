@@ -26,6 +26,10 @@ class MissingExtra(GymnastError):
         self.extra = extra
 
 
+class MissingGame(GymnastError):
+    """A game whose own files, such as a ROM, nobody but the user can bring."""
+
+
 def nearest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:
     """The choices that read most like `word`, best first, whatever the case."""
     by_lower = {choice.lower(): choice for choice in choices}

@@ -14,7 +14,7 @@ import stable_retro
 from gymnast.envs.retro import library
 from gymnast.envs.retro.buttons import button_masks, default_labels
 from gymnast.envs.retro.tables import TABLES
-from gymnast.errors import GymnastError, did_you_mean
+from gymnast.errors import GymnastError, MissingGame, did_you_mean
 
 
 class RetroGame(gym.Env[Any, Any]):
@@ -44,7 +44,7 @@ class RetroGame(gym.Env[Any, Any]):
         name = library.short_name(folder)
         system = library.system_of(folder)
         if library.rom_path(folder) is None:
-            raise GymnastError(
+            raise MissingGame(
                 f"the ROM of {name} is not here; if you own the game, `gymnast roms import DIR` finds it"
                 " in your folder DIR"
             )
