@@ -35,7 +35,8 @@ def test_every_wrapper_describes_itself_and_its_arguments(name: str) -> None:
             assert f"{argument}" in doc
     # What changes the reward or disturbs is for training, so that evaluation scores the env itself.
     disturbs = name.endswith("-noise") or name in ("sticky-actions", "random-frame-skip")
-    assert is_training_only(wrapper) == (bool(parts_of(wrapper)) or disturbs)
+    pays = bool(parts_of(wrapper)) or name == "reward-components"  # whose arguments name its parts
+    assert is_training_only(wrapper) == (pays or disturbs)
 
 
 def test_centring_charges_in_proportion_to_the_distance() -> None:

@@ -14,10 +14,13 @@ from gymnast.import_path import load_class
 
 # name → where the class is, so that a listing or one wrapper does not import them all
 WRAPPERS: dict[str, str] = {
+    "action-combinations": "gymnast.envs.wrappers.combinations:ActionCombinations",
     "action-noise": "gymnast.envs.wrappers.noise:ActionNoise",
     "cartpole-centring": "gymnast.envs.wrappers.cartpole:CartPoleCentring",
     "count-bonus": "gymnast.envs.wrappers.reward:CountBonus",
     "crop": "gymnast.envs.wrappers.images:Crop",
+    "discretise": "gymnast.envs.wrappers.discretise:Discretise",
+    "episode-statistics": "gymnast.envs.wrappers.statistics:EpisodeStatistics",
     "forbidden-combinations": "gymnast.envs.wrappers.combinations:ForbiddenCombinations",
     "frame-skip": "gymnast.envs.wrappers.frames:FrameSkip",
     "frame-stack": "gymnast.envs.wrappers.observation:FrameStack",
@@ -34,6 +37,8 @@ WRAPPERS: dict[str, str] = {
     "previous-reward": "gymnast.envs.wrappers.previous:PreviousReward",
     "random-frame-skip": "gymnast.envs.wrappers.frames:RandomFrameSkip",
     "resize": "gymnast.envs.wrappers.images:Resize",
+    "reward-clip": "gymnast.envs.wrappers.reward:RewardClip",
+    "reward-components": "gymnast.envs.wrappers.components:RewardComponents",
     "reward-scale": "gymnast.envs.wrappers.reward:RewardScale",
     "sticky-actions": "gymnast.envs.wrappers.frames:StickyActions",
     "time-limit": "gymnast.envs.wrappers.limits:TimeLimit",

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import gymnasium as gym
 
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, did_you_mean
 
 
 class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
@@ -14,9 +14,10 @@ class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
 
     training_only: ClassVar[bool] = False  # left out of evaluation
     gives_masks: ClassVar[bool] = False  # works by info["action_mask"] alone
-    reward_parts: ClassVar[tuple[str, ...]] = ()  # names this wrapper reports under info["reward_parts"]
-    # Names whose values this wrapper gives in the info of an episode's last step.
-    episode_values: ClassVar[tuple[str, ...]] = ()
+    # Of the class, or of an object where its arguments decide:
+    reward_parts: tuple[str, ...] = ()  # names this wrapper reports under info["reward_parts"]
+    episode_values: tuple[str, ...] = ()  # names it gives values of in the info of an episode's last step
+    action_labels: tuple[str, ...] | None = None  # of the Discrete actions that it makes of the env's own
 
     def get_state(self) -> dict[str, Any]:
         """What `set_state` needs to go on exactly here; JSON values only."""
@@ -37,6 +38,19 @@ def with_part(info: dict[str, Any], name: str, value: float) -> dict[str, Any]:
     return {**info, "reward_parts": parts}
 
 
+def told_number(wrapper: str, name: str, info: dict[str, Any]) -> float:
+    """A number that the env tells in `info`, or a GymnastError that says what it does tell."""
+    if name not in info:
+        raise GymnastError(
+            f"wrapper '{wrapper}': the env's info has no '{name}'{did_you_mean(name, info)};"
+            f" it has {', '.join(sorted(info)) or 'nothing'}"
+        )
+    try:
+        return float(info[name])
+    except (TypeError, ValueError):
+        raise GymnastError(f"wrapper '{wrapper}': info['{name}'] is no number but {info[name]!r}") from None
+
+
 def checked_number(
     wrapper: str, argument: str, value: Any, least: float = float("-inf"), most: float = float("inf")
 ) -> float:
@@ -45,6 +59,13 @@ def checked_number(
         bounds = f" from {least:g} to {most:g}" if least > float("-inf") or most < float("inf") else ""
         raise GymnastError(f"wrapper '{wrapper}': {argument} must be a number{bounds}, not {value!r}")
     return float(value)
+
+
+def checked_flag(wrapper: str, argument: str, value: Any) -> bool:
+    """`value` as it is if it is true or false, or a GymnastError."""
+    if not isinstance(value, bool):
+        raise GymnastError(f"wrapper '{wrapper}': {argument} must be true or false, not {value!r}")
+    return value
 
 
 def checked_count(wrapper: str, argument: str, value: Any, least: int = 1) -> int:

@@ -1,8 +1,9 @@
-"""A wrapper that forbids combinations of buttons, such as left and right at once."""
+"""Wrappers over combinations of buttons: those to choose among, and those that are forbidden."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from itertools import combinations as subsets
 from typing import Any
 
@@ -14,6 +15,7 @@ from gymnast.errors import GymnastError, did_you_mean
 from gymnast.policies.masks import MaskReader
 
 _NAME = "forbidden-combinations"
+NOTHING = "none"  # the label of no button at all
 _MOST_BUTTONS = 12  # 4096 combinations
 
 
@@ -44,18 +46,17 @@ class ForbiddenCombinations(EnvWrapper):
         space = env.action_space
         named = None if action_labels is None else [str(label) for label in action_labels]
         if isinstance(space, gym.spaces.MultiBinary) and len(space.shape) == 1:
-            buttons = _checked_labels(named or own_labels(env), space.shape[0], "button")
-            self._pressed: np.ndarray | None = _combinations(buttons, actions)
-            self.action_labels = tuple(
-                "+".join(buttons[i] for i in np.flatnonzero(row)) or "none" for row in self._pressed
-            )
+            buttons = _checked_labels(_NAME, named or own_labels(env), space.shape[0], "button")
+            self._pressed: np.ndarray | None = _combinations(_NAME, buttons, actions)
+            self.action_labels = _named(buttons, self._pressed)
             held = self._pressed.astype(np.bool_)
             self.action_space = gym.spaces.Discrete(len(held))
         elif isinstance(space, gym.spaces.Discrete):
             if actions is not None:
                 raise GymnastError(f"wrapper '{_NAME}': actions is for MultiBinary spaces, not {space}")
-            self.action_labels = tuple(_checked_labels(named or own_labels(env), int(space.n), "action"))
-            parts = [label.split("+") for label in self.action_labels]
+            labels = _checked_labels(_NAME, named or own_labels(env), int(space.n), "action")
+            self.action_labels = tuple(labels)
+            parts = [label.split("+") for label in labels]
             buttons = list(dict.fromkeys(part.strip() for row in parts for part in row))
             self._pressed = None
             held = np.array([[button in map(str.strip, row) for button in buttons] for row in parts])
@@ -66,7 +67,7 @@ class ForbiddenCombinations(EnvWrapper):
             )
         allowed = np.ones(len(held), np.bool_)
         for combination in _checked_combinations(combinations):
-            indices = [_index(buttons, button) for button in combination]
+            indices = [_index(_NAME, buttons, button) for button in combination]
             together = held[:, indices].all(1)
             if not together.any():
                 shown = "+".join(buttons[i] for i in indices)
@@ -94,17 +95,77 @@ class ForbiddenCombinations(EnvWrapper):
             return {**info, "action_mask": self._mask}
         if self._pressed is None:
             return {**info, "action_mask": self._mask & (np.asarray(own) != 0)}
-        allowed = np.zeros((len(self._pressed[0]), 2), np.bool_)
-        MaskReader(self.env.action_space).read(own, allowed.reshape(-1))
-        possible = allowed[np.arange(len(allowed)), self._pressed].all(1)  # each button as it would be
-        return {**info, "action_mask": self._mask & possible}
+        return {**info, "action_mask": self._mask & possible(self.env.action_space, self._pressed, own)}
+
+
+class ActionCombinations(EnvWrapper):
+    """Choose one of some combinations of buttons, instead of pressing each button by itself.
+
+    A MultiBinary (a row of buttons) or MultiDiscrete (a row of choices) becomes a Discrete space.
+
+    actions: the combinations, each as text (`right+jump`, `none`) or as a list of buttons, by label or
+        index; of a MultiDiscrete, lists of its numbers. All that there are if unset.
+    action_labels: of the buttons; if unset, those of env.spec, or the env's own.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        actions: Sequence[str | Sequence[str | int]] | None = None,
+        action_labels: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(env)
+        name, space = "action-combinations", env.action_space
+        if isinstance(space, gym.spaces.MultiBinary) and len(space.shape) == 1:
+            named = None if action_labels is None else [str(label) for label in action_labels]
+            buttons = _checked_labels(name, named or own_labels(env), space.shape[0], "button")
+            self._rows = _combinations(name, buttons, actions)
+            self.action_labels = _named(buttons, self._rows)
+        elif isinstance(space, gym.spaces.MultiDiscrete) and len(space.shape) == 1:
+            self._rows = _choices(name, space, actions)
+            self.action_labels = tuple(",".join(map(str, row + space.start)) for row in self._rows)
+        else:
+            raise GymnastError(
+                f"wrapper '{name}' is for a row of buttons (MultiBinary) or of choices (MultiDiscrete),"
+                f" not {space}"
+            )
+        self._first = space.start if isinstance(space, gym.spaces.MultiDiscrete) else 0
+        self.action_space = gym.spaces.Discrete(len(self._rows))
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(seed=seed, options=options)
+        return obs, self._masked(info)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(self._rows[action] + self._first)
+        return obs, reward, terminated, truncated, self._masked(info)
+
+    def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
+        own = info.get("action_mask")
+        if own is None:
+            return info
+        return {**info, "action_mask": possible(self.env.action_space, self._rows, own).astype(np.int8)}
+
+
+def possible(space: gym.Space[Any], rows: np.ndarray, mask: Any) -> np.ndarray:
+    """[rows]: which actions a mask of the space's factors allows, each factor as it would be."""
+    reader = MaskReader(space)
+    allowed = np.zeros(reader.size, np.bool_)
+    reader.read(mask, allowed)
+    starts = np.concatenate([[0], np.cumsum(reader.form.sizes)[:-1]])
+    return np.asarray(allowed[starts + rows].all(1))
 
 
 def own_labels(env: gym.Env[Any, Any]) -> list[str] | None:
-    """What an env calls its actions: ALE's meanings, or a console's buttons."""
+    """What an env calls its actions: ALE's meanings, the names of an Enum, or a console's buttons."""
     base: Any = env.unwrapped
     if callable(getattr(base, "get_action_meanings", None)):
         return [str(label) for label in base.get_action_meanings()]
+    actions = getattr(base, "actions", None)
+    if isinstance(actions, type) and issubclass(actions, Enum):  # MiniGrid
+        return [action.name for action in actions]
     buttons = getattr(base, "buttons", None)
     return None if buttons is None else [str(label) for label in buttons]
 
@@ -113,7 +174,7 @@ def labels_of(env: gym.Env[Any, Any]) -> tuple[str, ...] | None:
     """The labels of the actions: of what a wrapper here has made of them, or what the env calls them."""
     space = env.action_space
     while isinstance(env, gym.Wrapper):
-        if isinstance(env, ForbiddenCombinations):
+        if isinstance(env, EnvWrapper) and env.action_labels is not None:
             return env.action_labels
         env = env.env
     if not isinstance(space, gym.spaces.Discrete) or space != env.action_space:
@@ -122,12 +183,12 @@ def labels_of(env: gym.Env[Any, Any]) -> tuple[str, ...] | None:
     return tuple(labels) if labels is not None and len(labels) == space.n else None
 
 
-def _checked_labels(labels: list[str] | None, count: int, what: str) -> list[str]:
+def _checked_labels(wrapper: str, labels: list[str] | None, count: int, what: str) -> list[str]:
     if labels is None:
         return [f"{what} {index}" for index in range(count)]
     if len(labels) != count:
         raise GymnastError(
-            f"wrapper '{_NAME}': {len(labels)} labels are given, but there are {count} {what}s"
+            f"wrapper '{wrapper}': {len(labels)} labels are given, but there are {count} {what}s"
         )
     return labels
 
@@ -145,31 +206,66 @@ def _checked_combinations(value: Any) -> list[list[Any]]:
     return [list(combination) for combination in value]
 
 
-def _combinations(buttons: list[str], actions: Any) -> np.ndarray:
+def _named(buttons: list[str], rows: np.ndarray) -> tuple[str, ...]:
+    return tuple("+".join(buttons[i] for i in np.flatnonzero(row)) or NOTHING for row in rows)
+
+
+def _combinations(wrapper: str, buttons: list[str], actions: Any) -> np.ndarray:
     """Rows of a MultiBinary, [combinations, buttons]."""
     if actions is None:
         if len(buttons) > _MOST_BUTTONS:
             raise GymnastError(
-                f"wrapper '{_NAME}': {len(buttons)} buttons have {2 ** len(buttons):,} combinations;"
+                f"wrapper '{wrapper}': {len(buttons)} buttons have {2 ** len(buttons):,} combinations;"
                 " list those to choose among under actions"
             )
         chosen = [list(s) for k in range(len(buttons) + 1) for s in subsets(range(len(buttons)), k)]
     else:
-        if isinstance(actions, str) or not isinstance(actions, Sequence) or not actions:
-            raise GymnastError(f"wrapper '{_NAME}': actions is a list of lists of buttons, not {actions!r}")
-        chosen = [[_index(buttons, button) for button in action] for action in actions]
+        listed = [_pressed(action) for action in _checked_actions(wrapper, actions, "buttons")]
+        chosen = [[_index(wrapper, buttons, button) for button in action] for action in listed]
     rows = np.zeros((len(chosen), len(buttons)), np.int8)
     for row, pressed in zip(rows, chosen, strict=True):
         row[pressed] = 1
     return rows
 
 
-def _index(buttons: list[str], button: Any) -> int:
+def _pressed(action: Any) -> Sequence[Any]:
+    """The buttons of a combination; a text has them joined by +."""
+    if not isinstance(action, str):
+        return action if isinstance(action, Sequence) else [action]
+    return [] if action.lower() in (NOTHING, "noop") else [button.strip() for button in action.split("+")]
+
+
+def _choices(wrapper: str, space: gym.spaces.MultiDiscrete, actions: Any) -> np.ndarray:
+    """Rows of a MultiDiscrete counted from 0, [combinations, choices]."""
+    if actions is None:
+        count = int(np.prod(space.nvec))
+        if count > 2**_MOST_BUTTONS:
+            raise GymnastError(
+                f"wrapper '{wrapper}': {space} has {count:,} combinations; list those to choose among under"
+                " actions"
+            )
+        return np.indices(space.nvec).reshape(len(space.nvec), -1).T.astype(space.dtype)
+    rows = []
+    for action in _checked_actions(wrapper, actions, "numbers"):
+        row = np.asarray(action)
+        if not np.issubdtype(row.dtype, np.integer) or not space.contains(row.astype(space.dtype)):
+            raise GymnastError(f"wrapper '{wrapper}': {action!r} is no action of {space}")
+        rows.append(row - space.start)
+    return np.array(rows, space.dtype)
+
+
+def _checked_actions(wrapper: str, actions: Any, of: str) -> Sequence[Any]:
+    if isinstance(actions, str) or not isinstance(actions, Sequence) or not actions:
+        raise GymnastError(f"wrapper '{wrapper}': actions is a list of lists of {of}, not {actions!r}")
+    return actions
+
+
+def _index(wrapper: str, buttons: list[str], button: Any) -> int:
     if isinstance(button, int) and not isinstance(button, bool) and 0 <= button < len(buttons):
         return button
     if button in buttons:
         return buttons.index(button)
     raise GymnastError(
-        f"wrapper '{_NAME}': there is no button {button!r}{did_you_mean(str(button), buttons)};"
+        f"wrapper '{wrapper}': there is no button {button!r}{did_you_mean(str(button), buttons)};"
         f" there are {', '.join(buttons)}"
     )

@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_number
+from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_flag, checked_number
 from gymnast.errors import GymnastError
 from gymnast.policies.inputs import ImageForm, image_form
 
@@ -228,13 +228,6 @@ def area_means(size: int, new_size: int) -> np.ndarray:
     overlap = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
     overlap = np.maximum(overlap, 0.0)
     return (overlap / overlap.sum(1, keepdims=True)).astype(np.float32)
-
-
-def checked_flag(wrapper: str, argument: str, value: Any) -> bool:
-    """`value` as it is if it is true or false, or a GymnastError."""
-    if not isinstance(value, bool):
-        raise GymnastError(f"wrapper '{wrapper}': {argument} must be true or false, not {value!r}")
-    return value
 
 
 def _region(form: ImageForm, rows: slice, columns: slice) -> tuple[Any, ...]:

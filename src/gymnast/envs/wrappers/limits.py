@@ -7,8 +7,8 @@ from typing import Any
 import gymnasium as gym
 
 from gymnast.envs.carried import carried, restored
-from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_number
-from gymnast.errors import GymnastError, did_you_mean
+from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_number, told_number
+from gymnast.errors import GymnastError
 
 
 class TimeLimit(EnvWrapper):
@@ -80,15 +80,7 @@ class NoProgress(EnvWrapper):
         return obs, reward, terminated, truncated or self._since >= self.steps, info
 
     def _reached(self, info: dict[str, Any]) -> float:
-        if self.value is None:
-            return self._return
-        if self.value not in info:
-            hint = did_you_mean(self.value, info)
-            raise GymnastError(
-                f"wrapper 'no-progress': the env's info has no '{self.value}'{hint};"
-                f" it has {', '.join(sorted(info)) or 'nothing'}"
-            )
-        return float(info[self.value])
+        return self._return if self.value is None else told_number("no-progress", self.value, info)
 
     def get_state(self) -> dict[str, Any]:
         return {"return": self._return, "best": carried(self._best), "since": self._since}

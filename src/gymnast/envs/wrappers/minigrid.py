@@ -8,8 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.wrappers.base import EnvWrapper
-from gymnast.envs.wrappers.images import checked_flag
+from gymnast.envs.wrappers.base import EnvWrapper, checked_flag
 from gymnast.errors import GymnastError
 
 # What a cell of MiniGrid's `image` says: kind of thing, colour, state of a door (or direction of an agent).

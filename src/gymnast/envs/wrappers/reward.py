@@ -33,6 +33,28 @@ class RewardScale(EnvWrapper):
         return obs, scaled, terminated, truncated, with_part(info, "reward-scale", scaled - float(reward))
 
 
+class RewardClip(EnvWrapper):
+    """Cut the reward of each step to a range, so that great and small prizes weigh alike (Mnih et al., 2015).
+
+    low, high: the range.
+    """
+
+    training_only = True
+    reward_parts = ("reward-clip",)
+
+    def __init__(self, env: gym.Env[Any, Any], low: float = -1.0, high: float = 1.0) -> None:
+        super().__init__(env)
+        self.low = checked_number("reward-clip", "low", low)
+        self.high = checked_number("reward-clip", "high", high)
+        if self.low >= self.high:
+            raise GymnastError(f"wrapper 'reward-clip': low ({low:g}) must lie below high ({high:g})")
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        clipped = min(max(float(reward), self.low), self.high)
+        return obs, clipped, terminated, truncated, with_part(info, "reward-clip", clipped - float(reward))
+
+
 class LongEpisodePenalty(EnvWrapper):
     """Charge for time, so that an agent finishes what it could put off (a lander that hovers).
 
