@@ -16,12 +16,15 @@ _OPPOSITE = ({"UP", "DOWN"}, {"LEFT", "RIGHT"})
 def default_labels(groups: Sequence[Sequence[Sequence[str]]]) -> tuple[str, ...]:
     """Every direction with every single button: few enough to learn with, and no START among them.
 
-    On consoles with two buttons, both at once too. `groups` is what can be pressed together.
+    On consoles with two buttons, both at once too. `groups` is what can be pressed together. X, Y and Z
+    beside A, B and C are of a later pad that few games know, and are left out.
     """
     flat = [list(combination) for group in groups for combination in group]
     directions = [button for button in _DIRECTIONS if [button] in flat]
     fire = [c for c in flat if c and not set(c) & set(_DIRECTIONS)]
     singles = list(dict.fromkeys(combination[0] for combination in fire if len(combination) == 1))
+    if set(singles) == set("ABCXYZ"):
+        singles = ["A", "B", "C"]
     pressed = [[], *([single] for single in singles)]
     if len(singles) == 2:
         pressed.append(singles)

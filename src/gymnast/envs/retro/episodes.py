@@ -19,8 +19,8 @@ class RetroEpisodes(gym.Wrapper[Any, Any, Any, Any]):
     level: the variables that tell levels apart; () if the game has none.
     lives: the variable that counts lives, if there is one.
     end_on_level, end_on_life: what terminates an episode beside the game itself.
-    no_progress_steps: an episode is truncated after so many steps in which neither the game paid nor
-        `progress` went beyond what it had been in this level.
+    no_progress_steps: an episode is truncated after so many steps without a gain: `progress` beyond what
+        it had been in this level or, in a game without that variable, a reward above 0.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class RetroEpisodes(gym.Wrapper[Any, Any, Any, Any]):
         # Where a life goes with it, the player was sent back and did not get through.
         finished = new_level and not life_lost
         self._levels_done += finished
-        gained = self._gains(info, new_level) or reward > 0 or finished
-        self._idle = 0 if gained else self._idle + 1
+        gained = self._gains(info, new_level) if PROGRESS in self._made else reward > 0
+        self._idle = 0 if gained or finished else self._idle + 1
         terminated = terminated or (self._end_on_level and finished) or (self._end_on_life and life_lost)
         if self._patience is not None and self._idle >= self._patience and not terminated:
             truncated = True
@@ -94,8 +94,7 @@ class RetroEpisodes(gym.Wrapper[Any, Any, Any, Any]):
         return 0.0 if self._lives_variable is None else float(info[self._lives_variable])
 
     def _gains(self, info: dict[str, Any], new_level: bool) -> bool:
-        if PROGRESS not in self._made:
-            return False
+        """Whether `progress` is beyond what it was; a new level counts it anew."""
         now = float(info[PROGRESS])
         gained = now > self._best
         self._best = now if new_level or gained else self._best

@@ -49,7 +49,9 @@ class RetroGame(gym.Env[Any, Any]):
                 " in your folder DIR"
             )
         buttons = library.buttons(system)
-        labels = actions or _table_actions(name) or default_labels(library.button_groups(system))
+        labels = actions
+        if labels is None:
+            labels = _table_actions(name) or default_labels(library.button_groups(system))
         self.action_labels, self._masks = button_masks(labels, buttons)
         self.action_space = gym.spaces.Discrete(len(self._masks))
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": 60}

@@ -57,12 +57,12 @@ def games() -> dict[str, str]:
     """Every game that is known, with a ROM or without: its name, and the folder it has in the library."""
     found: dict[str, str] = {}
     for base in _folders():
-        names = sorted(entry.name for entry in base.iterdir()) if base.is_dir() else []
-        for name in sorted(names, key=_version):
-            if name[0] not in "._" and (base / name).is_dir():
-                # A later version in one folder, or the library's own over the user's bare ROM.
-                if short_name(name) not in found or _version(name) >= _version(found[short_name(name)]):
-                    found[short_name(name)] = name
+        for entry in base.iterdir() if base.is_dir() else ():
+            if entry.name[0] in "._" or not entry.is_dir():
+                continue
+            other = found.get(short_name(entry.name))
+            if other is None or _version(entry.name) > _version(other):
+                found[short_name(entry.name)] = entry.name
     return dict(sorted(found.items()))
 
 

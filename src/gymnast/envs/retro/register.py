@@ -1,4 +1,4 @@
-"""Registers every game with Gymnasium as `Retro/<Game>`. Whether its ROM is there is seen when it is built."""
+"""Registers every game with Gymnasium as `Retro/<Game>`; whether its ROM is there is seen when it is built."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from gymnast.envs.retro.library import PREFIX, games
 def register_games() -> None:
     # Straight into the registry: `gym.register` compares each with all others, a second for a thousand.
     for name in games():
-        spec = EnvSpec(
-            PREFIX + name, entry_point="gymnast.envs.retro.game:RetroGame", kwargs={"game": name}
-        )
+        spec = EnvSpec(PREFIX + name, entry_point="gymnast.envs.retro.game:RetroGame", kwargs={"game": name})
         gym.registry.setdefault(spec.id, spec)
 
 
