@@ -13,17 +13,24 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+JUMP = 3.0  # times as far as what counts as fast: something was put elsewhere, as after a point; no speed
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One coordinate of a thing, in pixels of the screen: the byte's value and `offset`."""
+    """One coordinate of a thing, in pixels of the screen: offset + byte, or offset - byte if `upwards`."""
 
     name: str
     byte: int
     offset: int
     low: int
     high: int
-    speed: float | None = 4.0  # pixels a frame that count as fast; None: it never moves by itself
+    speed: float | None = 4.0  # pixels a frame that count as fast; None: always the same, so nothing to see
+    upwards: bool = False
+
+    def pixel(self, value: int) -> int:
+        """Where on the screen a value of the byte means."""
+        return self.offset - value if self.upwards else self.offset + value
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +55,17 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """Many things that are either there or not, each a bit of RAM: (byte, bit) by name."""
+    """A field of things that are either there or not, each a bit of RAM (byte, bit), row by row."""
 
     name: str
     places: tuple[tuple[int, int], ...]
+    columns: int
+
+    @property
+    def names(self) -> list[str]:
+        return [
+            f"{self.name} {i // self.columns + 1}.{i % self.columns + 1}" for i in range(len(self.places))
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +90,11 @@ class Objects:
             + [f"{axes[i][0].name} {axes[i][1].name} speed" for i in moving]
             + [f"{thing.name} is there" for thing in coming]
             + [number.name for number in table.numbers]
-            + [f"{bits.name} {index}" for bits in table.bits for index in range(len(bits.places))]
+            + [name for bits in table.bits for name in bits.names]
         )
         self.space = gym.spaces.Box(-np.inf, np.inf, (len(self.names),), np.float32)
-        read = [(axis.byte, axis.low - axis.offset, axis.high - axis.offset) for _, axis in axes]
+        # As (byte, value that is -1, value that is 1); of an axis that counts upwards the former is greater.
+        read = [(axis.byte, *_values_at_ends(axis)) for _, axis in axes]
         read += [(number.byte, number.low, number.high) for number in table.numbers]
         self._bytes = np.array([byte for byte, _, _ in read], np.intp)
         self._scale = np.array([2.0 / (high - low) for _, low, high in read], np.float32)
@@ -87,7 +102,7 @@ class Objects:
         self._n_axes, self._moving = len(axes), np.array(moving, np.intp)
         # From a difference of positions to pixels a frame, over what counts as fast.
         fast = [axis.speed * frame_skip for _, axis in axes if axis.speed is not None]
-        self._per_speed = (1.0 / (self._scale[self._moving] * np.array(fast, np.float32))).astype(np.float32)
+        self._per_speed = 1.0 / (np.abs(self._scale[self._moving]) * np.array(fast, np.float32))
         self._flags = np.array([coming.index(thing) if thing in coming else -1 for thing, _ in axes], np.intp)
         self._hidden_bytes = np.array([thing.hidden[0] for thing in coming if thing.hidden], np.intp)
         self._hidden_values = np.array([thing.hidden[1] for thing in coming if thing.hidden], np.uint8)
@@ -116,7 +131,9 @@ class Objects:
         position = values[:a]
         np.copyto(seen[:a], position, where=is_there)
         moved = (position - self._last)[self._moving] * self._per_speed
-        np.copyto(seen[a : a + m], moved, where=(is_there & self._was_there)[self._moving])
+        followed = (is_there & self._was_there)[self._moving]
+        followed &= np.abs(moved) < JUMP
+        np.copyto(seen[a : a + m], moved, where=followed)
         self._last, self._was_there = position, is_there
         rest = a + m + flags
         numbers = len(values) - a
@@ -131,3 +148,10 @@ class Objects:
     def set_state(self, state: dict[str, Any]) -> None:
         self._last = np.array(state["last"], np.float32)
         self._was_there = np.array(state["was_there"], np.bool_)
+
+
+def _values_at_ends(axis: Axis) -> tuple[int, int]:
+    """The byte's values at the least and the greatest pixel."""
+    if axis.upwards:
+        return axis.offset - axis.low, axis.offset - axis.high
+    return axis.low - axis.offset, axis.high - axis.offset

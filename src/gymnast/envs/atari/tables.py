@@ -6,8 +6,31 @@ Learning in Atari); offsets and ranges are in pixels of the screen, and tests ho
 
 from __future__ import annotations
 
-from gymnast.envs.atari.objects import Axis, Table, Thing
+from gymnast.envs.atari.objects import Axis, Bits, Table, Thing
 from gymnast.errors import GymnastError, did_you_mean
+
+
+def _breakout_bricks() -> tuple[tuple[int, int], ...]:
+    """Of each brick, row by row from the top and from the left, a bit that is set while it is there.
+
+    The picture of a row is spread over six bytes, in the order in which the console draws them: some from
+    left to right, some from right to left. A brick is two bits wide, of which one is enough. Five bricks
+    are kept elsewhere; what stands in their places is worked out anew in each frame.
+    """
+    left_to_right, right_to_left = (0, 2, 4, 6), (7, 5, 3, 1)
+    in_order = (
+        *((30, bit) for bit in (6,)),
+        *((24, bit) for bit in right_to_left),
+        *((18, bit) for bit in left_to_right),
+        *((12, bit) for bit in (4, 6)),
+        *((6, bit) for bit in right_to_left),
+        *((0, bit) for bit in (0, 2, 4)),
+    )
+    rows = [[(byte + 5 - row, bit) for byte, bit in in_order] for row in range(6)]
+    rows[0][1:5] = [(36, 6), (36, 5), (37, 7), (37, 6)]
+    rows[5][0] = (36, 7)
+    return tuple(place for row in rows for place in row)
+
 
 TABLES: dict[str, Table] = {  # by the name of the ROM
     "pong": Table(
@@ -20,6 +43,33 @@ TABLES: dict[str, Table] = {  # by the name of the ROM
                 (Axis("x", 49, -49, 0, 160, speed=2.0), Axis("y", 54, -14, 30, 194, speed=2.0)),
                 hidden=(54, 0),
             ),
+        )
+    ),
+    "breakout": Table(
+        things=(
+            Thing("paddle", (Axis("x", 72, -47, 8, 144),)),
+            Thing(
+                "ball",
+                (Axis("x", 99, -49, 8, 151, speed=2.0), Axis("y", 101, 9, 32, 210, speed=2.0)),
+                hidden=(101, 0),
+            ),
+        ),
+        bits=(Bits("brick", _breakout_bricks(), columns=18),),
+    ),
+    "freeway": Table(
+        things=(
+            Thing("chicken", (Axis("y", 14, 193, 16, 187, speed=1.0, upwards=True),)),
+            # Each lane has a speed of its own, which never changes.
+            *(
+                Thing(f"car {lane + 1}", (Axis("x", 117 - lane, -3, 0, 160, speed=None),))
+                for lane in range(10)
+            ),
+        )
+    ),
+    "boxing": Table(
+        things=(
+            Thing("player", (Axis("x", 32, 5, 35, 114, speed=1.0), Axis("y", 34, 38, 40, 127, speed=1.0))),
+            Thing("enemy", (Axis("x", 33, 3, 33, 112, speed=1.0), Axis("y", 35, 37, 38, 126, speed=1.0))),
         )
     ),
 }
