@@ -36,7 +36,14 @@ FAMILIES: tuple[Family, ...] = (
     Family("classic control", None, None, ("gymnasium.envs.classic_control",)),
     Family("toy text", None, None, ("gymnasium.envs.toy_text",)),
     Family("box2d", None, "Box2D", ("gymnasium.envs.box2d",)),
-    Family("mujoco", "mujoco", "mujoco", ("gymnasium.envs.mujoco",), shared="_mujoco"),
+    Family(
+        "mujoco",
+        "mujoco",
+        "mujoco",
+        ("gymnasium.envs.mujoco",),
+        builds="gymnast.envs.mujoco:build_mujoco",
+        shared="_mujoco",
+    ),
     Family("jax", None, "jax", ("gymnasium.envs.phys2d", "gymnasium.envs.tabular"), ("phys2d/", "tabular/")),
     Family(
         "minatar",

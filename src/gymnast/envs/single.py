@@ -13,7 +13,7 @@ import gymnasium as gym
 import gymnast.envs.bandit  # registers gymnast/Bandit-v0
 import gymnast.envs.tmaze  # noqa: F401  registers gymnast/TMaze-v0
 from gymnast.envs.aliases import ALIASES, current_id
-from gymnast.envs.families import family_of
+from gymnast.envs.families import family_of, registered_family
 from gymnast.envs.settings import EnvConfig, WrapperConfig
 from gymnast.envs.wrappers import check_wrapper, is_training_only, wrapper_arguments
 from gymnast.envs.wrappers.base import EnvWrapper
@@ -148,32 +148,41 @@ def _register_family(env_id: str) -> None:
 
 
 def _make_base(config: EnvConfig, training: bool, render_mode: str | None) -> gym.Env[Any, Any]:
-    arguments = dict(config.kwargs)
-    if render_mode is not None:
-        arguments["render_mode"] = render_mode
     spec = find_spec(config.id)
-    builds = family_of(config.id).builds
-    if spec is not None and builds is not None:
-        module_name, _, function = builds.partition(":")
-        build = vars(importlib.import_module(module_name))[function]
-        return _construct(
-            config, _entry_class(spec), lambda: build(config, training=training, render_mode=render_mode)
-        )
     if spec is None:
         created = load_class(config.id, gym.Env, "env")
-        env = _construct(config, created, lambda: created(**arguments))
+        env = _construct(config, created, lambda: created(**_arguments(config, render_mode)))
         return (
             env if config.max_episode_steps is None else gym.wrappers.TimeLimit(env, config.max_episode_steps)
         )
+    builds = registered_family(spec.id).builds
+    if builds is None:
+        return _construct(config, _entry_class(spec), lambda: make_registered(config, render_mode))
+    module_name, _, function = builds.partition(":")
+
+    def make() -> Any:
+        build = vars(importlib.import_module(module_name))[function]
+        return build(config, training=training, render_mode=render_mode)
+
+    return _construct(config, _entry_class(spec), make)
+
+
+def make_registered(config: EnvConfig, render_mode: str | None) -> gym.Env[Any, Any]:
+    """The env of a registered id, as Gymnasium makes it."""
+    spec = find_spec(config.id)
+    assert spec is not None
     # The order check costs a call per step and we reset before we step.
-    spec = dataclasses.replace(spec, order_enforce=False)
-    return _construct(
-        config,
-        _entry_class(spec),
-        lambda: gym.make(
-            spec, max_episode_steps=config.max_episode_steps, disable_env_checker=True, **arguments
-        ),
+    return gym.make(
+        dataclasses.replace(spec, order_enforce=False),
+        max_episode_steps=config.max_episode_steps,
+        disable_env_checker=True,
+        **_arguments(config, render_mode),
     )
+
+
+def _arguments(config: EnvConfig, render_mode: str | None) -> dict[str, Any]:
+    """What the env's constructor is given."""
+    return config.kwargs if render_mode is None else {**config.kwargs, "render_mode": render_mode}
 
 
 def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
@@ -183,11 +192,9 @@ def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
         return env
     except GymnastError:
         raise
-    except gym.error.DependencyNotInstalled as error:
-        spec = gym.registry.get(current_id(config.id))
-        entry_point = spec.entry_point if spec is not None and isinstance(spec.entry_point, str) else None
-        family = family_of(config.id, entry_point)
-        if family.extra is not None:
+    except (gym.error.DependencyNotInstalled, ModuleNotFoundError) as error:
+        family = registered_family(current_id(config.id))
+        if family.extra is not None and not family.installed:
             raise MissingExtra(f"environment '{config.id}'", family.extra) from error
         raise GymnastError(f"environment '{config.id}' cannot be built: {error}") from error
     except TypeError as error:

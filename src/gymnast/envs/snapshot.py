@@ -40,7 +40,7 @@ class CarriesItself(Protocol):
 def can_carry(env: gym.Env[Any, Any]) -> bool:
     """Whether `env_state` can bring this env back exactly."""
     return all(
-        isinstance(layer, CarriesItself) or _class_name(layer) in STATE_ATTRIBUTES for layer in _layers(env)
+        _carrier(layer) is not None or _class_name(layer) in STATE_ATTRIBUTES for layer in _layers(env)
     )
 
 
@@ -70,8 +70,8 @@ def matches(env: gym.Env[Any, Any], state: dict[str, Any]) -> bool:
 def set_env_state(env: gym.Env[Any, Any], state: dict[str, Any]) -> None:
     """Put an env that was reset once into the state that `env_state` took; needs `matches`."""
     for layer, saved in zip(_layers(env), state["layers"], strict=True):
-        if isinstance(layer, CarriesItself):
-            layer.set_state(saved["state"])
+        if (carrier := _carrier(layer)) is not None:
+            carrier.set_state(saved["state"])
         else:
             for name in STATE_ATTRIBUTES[_class_name(layer)]:
                 setattr(layer, name, _decoded(saved["state"][name]))
@@ -104,9 +104,20 @@ def _class_name(layer: object) -> str:
     return f"{type(layer).__module__}.{type(layer).__qualname__}"
 
 
-def _layer_state(layer: gym.Env[Any, Any]) -> dict[str, Any]:
+def _carrier(layer: gym.Env[Any, Any]) -> CarriesItself | None:
+    """What knows a layer's state: the layer itself, or for MuJoCo's envs what is ours beside them."""
     if isinstance(layer, CarriesItself):
-        return dict(layer.get_state())
+        return layer
+    if type(layer).__module__.startswith("gymnasium.envs.mujoco."):
+        from gymnast.envs.mujoco import MujocoState
+
+        return MujocoState(layer)
+    return None
+
+
+def _layer_state(layer: gym.Env[Any, Any]) -> dict[str, Any]:
+    if (carrier := _carrier(layer)) is not None:
+        return dict(carrier.get_state())
     # An attribute that the first reset or step makes is None until then.
     return {name: _encoded(getattr(layer, name, None)) for name in STATE_ATTRIBUTES[_class_name(layer)]}
 
