@@ -134,7 +134,7 @@ def _is_env_class(value: Any) -> bool:
 
 def known_ids() -> list[str]:
     """Every id that can be named: registered ones, older names, and those that presets are for."""
-    presets = [path.stem for path in _PRESETS.glob("*.yaml") if not path.stem.startswith("_")]
+    presets = [p.stem.replace("__", "/") for p in _PRESETS.glob("*.yaml") if not p.stem.startswith("_")]
     return list(dict.fromkeys([*gym.registry, *ALIASES, *presets]))
 
 
