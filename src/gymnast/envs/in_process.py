@@ -34,6 +34,7 @@ class Frame:
     ) -> None:
         shape, dtype = array_type(observation_space)
         self.final_obs = allocate((n_envs, *shape), dtype)
+        self.going_on = allocate((n_envs,), np.dtype(np.bool_))
         self.masks = allocate((n_envs, mask_size), np.dtype(np.bool_)) if mask_size else None
         self.step = Step(
             obs=allocate((n_envs, *shape), dtype),
@@ -49,6 +50,7 @@ class Frame:
         """The part of the arrays that belongs to some of the envs, as views."""
         part = object.__new__(Frame)
         part.final_obs = self.final_obs[start:stop]
+        part.going_on = self.going_on[start:stop]
         part.masks = None if self.masks is None else self.masks[start:stop]
         part.step = Step(
             obs=self.step.obs[start:stop],
@@ -60,6 +62,12 @@ class Frame:
             episode_values={name: array[start:stop] for name, array in self.step.episode_values.items()},
         )
         return part
+
+    def finish(self, any_done: bool) -> Step:
+        """The step, with what there is only if an env finished."""
+        self.step.final_obs = self.final_obs if any_done else None
+        self.step.going_on = self.going_on if any_done and self.going_on.any() else None
+        return self.step
 
 
 class InProcessEnvs(StepsWhenReceived):
@@ -146,6 +154,7 @@ class InProcessEnvs(StepsWhenReceived):
             actions += self._first_action
         terminated.fill(False)
         truncated.fill(False)
+        frame.going_on.fill(False)
         any_done, first_obs, index, masks = False, self._first_obs, 0, frame.masks
         mask_shape = None if masks is None else masks.shape[1:]
         try:
@@ -162,6 +171,7 @@ class InProcessEnvs(StepsWhenReceived):
                 if is_terminated or is_truncated:
                     terminated[index] = is_terminated
                     truncated[index] = is_truncated
+                    frame.going_on[index] = info.get("going_on", False)
                     any_done = True
                     final_rows[index] = ob - first_obs if first_obs else ob
                     for name, values in step.episode_values.items():
@@ -181,12 +191,11 @@ class InProcessEnvs(StepsWhenReceived):
             raise EnvFailure(index, self.seeds[index], f"raised {type(error).__name__}: {error}") from error
         if first_obs:
             obs -= first_obs
-        step.final_obs = final_obs if any_done else None
         self._check_finite(obs, rewards)
         if any_done:
             self._check_finite(final_obs, None)
         self._check_masks(masks)
-        return step
+        return frame.finish(any_done)
 
     def _start_episode(
         self, index: int, rows: Any, masks: np.ndarray | None, seed: int | None = None

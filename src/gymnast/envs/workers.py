@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from gymnast.envs.actions import check_masks, plain_action_space
-from gymnast.envs.backend_choice import usable_cores
 from gymnast.envs.contract import EnvFailure, Step
 from gymnast.envs.in_process import Frame, restart_seed, saved_envs
+from gymnast.envs.machine_cache import usable_cores
 from gymnast.envs.restarts import Restarts
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.shared_block import SharedBlock, open_unnamed_file
@@ -180,8 +180,7 @@ class WorkerEnvs:
         for worker in lost:
             self._replace(worker)
             self._cut_off(frame, slice(*worker.rows))
-        frame.step.final_obs = frame.final_obs if finished or lost else None
-        return frame.step
+        return frame.finish(finished or bool(lost))
 
     def _tell(self, command: bytes) -> None:
         for worker in self._workers:
@@ -236,6 +235,7 @@ class WorkerEnvs:
         step.rewards[rows] = 0.0
         step.terminated[rows] = False
         step.truncated[rows] = True
+        frame.going_on[rows] = False
         frame.final_obs[rows] = self._block.frames[1 - self._turn].step.obs[rows]
         for shares in step.reward_parts.values():
             shares[rows] = 0.0
