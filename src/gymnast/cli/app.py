@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "roms": ("gymnast.cli.roms:app", "Import and list games for old consoles."),
     "config": ("gymnast.cli.config:app", "Show, validate and format settings."),
     "wrappers": ("gymnast.cli.wrappers:wrappers", "List the wrappers that a config can name."),
+    "smoke": ("gymnast.cli.smoke:smoke", "Try every preset here, for a few steps each."),
     "metrics": ("gymnast.cli.metrics:metrics", "Explain what is recorded."),
 }
 

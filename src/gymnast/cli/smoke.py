@@ -1,0 +1,104 @@
+"""`gymnast smoke`: does every preset train, score, film and resume here?"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from gymnast.smoke.run import Outcome
+
+
+def smoke(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Families, environments or presets; all of them if none is named."
+        ),
+    ] = None,
+    first: Annotated[
+        bool, typer.Option("--first", help="Only the first variant of each environment.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="How many at a time; one a core if not given.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a preset is given up.")] = 120.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list, at the end.")] = False,
+) -> None:
+    """Try presets: train for two updates, score an episode, film it, resume.
+
+    Games, networks and algorithms are the presets' own, on a few steps of two envs, in a temporary folder.
+    What is not installed is skipped. Exit code 1 if any preset failed.
+
+    \b
+    Examples:
+      gymnast smoke                    every preset there is
+      gymnast smoke atari vizdoom      two families
+      gymnast smoke CartPole-v1:ppo    one preset
+      gymnast smoke --first            one preset of each environment
+    """
+    from rich.console import Console
+
+    from gymnast.smoke.run import choose_presets, try_presets
+
+    presets = choose_presets(words or (), every_variant=not first)
+    progress = Console(stderr=True)
+    count = 0
+
+    def done(outcome: Outcome) -> None:
+        nonlocal count
+        count += 1
+        mark = {"ok": "✓", "failed": "✗", "skipped": "–"}[outcome.status]
+        progress.print(
+            f"{count}/{len(presets)} {mark} {outcome.preset} {outcome.seconds:.1f} s",
+            highlight=False,
+            markup=False,
+        )
+
+    outcomes = try_presets(presets, jobs=jobs or os.cpu_count() or 1, seconds=timeout, done=done)
+    if as_json:
+        typer.echo(json.dumps([outcome.as_json() for outcome in outcomes], indent=2, ensure_ascii=False))
+    else:
+        _print_table(Console(), outcomes)
+    raise typer.Exit(1 if any(outcome.status == "failed" for outcome in outcomes) else 0)
+
+
+def _print_table(console: Console, outcomes: list[Outcome]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from gymnast.smoke.run import STAGES
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("preset", no_wrap=True)
+    for stage in STAGES:
+        table.add_column(stage, justify="center")
+    table.add_column("seconds", justify="right")
+    table.add_column("", no_wrap=True)
+    marks = {True: Text("✓", "green"), False: Text("✗", "red"), None: Text("–", "dim")}
+    verdicts = {
+        "ok": Text("✓", "green"),
+        "failed": Text("failed", "red"),
+        "skipped": Text("skipped", "yellow"),
+    }
+    for outcome in outcomes:
+        table.add_row(
+            Text(outcome.preset),
+            *(marks[outcome.stages.get(stage)] for stage in STAGES),
+            f"{outcome.seconds:.1f}",
+            verdicts[outcome.status],
+        )
+    console.print(table)
+    for outcome in outcomes:
+        if outcome.reason is not None:  # below the table, where there is room for it
+            said = Text(
+                f"\n{outcome.preset} {outcome.status}", "red" if outcome.status == "failed" else "yellow"
+            )
+            console.print(said + Text(f"\n  {outcome.reason}", ""), soft_wrap=True)
+    counts = [(sum(o.status == status for o in outcomes), status) for status in verdicts]
+    console.print(Text("\n" + ", ".join(f"{count} {status}" for count, status in counts if count)))

@@ -1,0 +1,229 @@
+"""Trying presets: each in a process of its own, which may crash or hang without harm to the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from gymnast.config.catalogue import Entry, entries
+from gymnast.errors import GymnastError, did_you_mean
+
+STAGES = ("train", "eval", "video", "resume")
+_LAST_WORDS = 300  # characters of what a crashed process said
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How one preset fared."""
+
+    preset: str
+    family: str
+    stages: dict[str, bool] = field(default_factory=dict)  # those that were tried
+    reason: str | None = None  # why it failed or was skipped
+    status: Literal["ok", "failed", "skipped"] = "ok"
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "preset": self.preset,
+            "family": self.family,
+            "status": self.status,
+            **{stage: self.stages.get(stage) for stage in STAGES},
+            "reason": self.reason,
+            "seconds": round(self.seconds, 1),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One thing to try."""
+
+    reference: str
+    family: str
+    problem: str | None = None
+
+
+def choose_presets(words: Sequence[str], *, every_variant: bool) -> list[Preset]:
+    """What the words name: families, environments, or presets by `environment:variant`; all without words.
+
+    Of an environment the first variant is taken, or all of them.
+    """
+    listed = entries()
+    if not words:
+        return [preset for entry in listed for preset in _presets(entry, every_variant)]
+    chosen: dict[str, Preset] = {}
+    for word in words:
+        name, _, variant = word.partition(":")
+        found = [entry for entry in listed if name.lower() in (entry.family.lower(), entry.name.lower())]
+        if not found or (variant and variant not in {v for entry in found for v in entry.variants}):
+            known = {entry.family for entry in listed} | {entry.name for entry in listed}
+            known |= {f"{entry.name}:{v}" for entry in listed for v in entry.variants}
+            raise GymnastError(
+                f"no family, environment or preset is called {word!r}{did_you_mean(word, sorted(known))};"
+                " see gymnast envs"
+            )
+        for entry in found:
+            some = (
+                [Preset(f"{entry.name}:{variant}", entry.family)]
+                if variant
+                else _presets(entry, every_variant)
+            )
+            chosen |= {preset.reference: preset for preset in some}
+    return list(chosen.values())
+
+
+def _presets(entry: Entry, every_variant: bool) -> Iterator[Preset]:
+    variants = entry.variants if every_variant else entry.variants[:1]
+    for reference in [f"{entry.name}:{variant}" for variant in variants] or [entry.name]:
+        yield Preset(reference, entry.family, entry.problem)
+
+
+def try_presets(
+    presets: Sequence[Preset],
+    *,
+    jobs: int,
+    seconds: float,
+    started: Callable[[Preset], None] = lambda preset: None,
+    done: Callable[[Outcome], None] = lambda outcome: None,
+) -> list[Outcome]:
+    """Try them all, `jobs` at a time and each for at most `seconds`; the outcomes in the order given."""
+    outcomes: dict[str, Outcome] = {}
+    with (
+        tempfile.TemporaryDirectory(prefix="gymnast-smoke-", ignore_cleanup_errors=True) as folder,
+        ThreadPoolExecutor(jobs) as pool,
+        _Children() as children,
+    ):
+
+        def one(index: int, preset: Preset) -> Outcome:
+            started(preset)
+            return _try_one(preset, Path(folder) / str(index), seconds, children)
+
+        waiting = [pool.submit(one, index, preset) for index, preset in enumerate(presets)]
+        for future in as_completed(waiting):
+            outcome = future.result()
+            outcomes[outcome.preset] = outcome
+            done(outcome)
+    return [outcomes[preset.reference] for preset in presets]
+
+
+class _Children:
+    """The processes that run now; all of them end with this one, whatever ends it."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._over = False
+
+    def start(self, command: list[str], environment: dict[str, str], errors: Any) -> subprocess.Popen[str]:
+        with self._lock:
+            if self._over:
+                raise GymnastError("interrupted")
+            child = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,  # a group of its own: its workers can be ended with it
+            )
+            self._running.add(child)
+            return child
+
+    def end(self, child: subprocess.Popen[str]) -> None:
+        """End a process with all that it started."""
+        with suppress(ProcessLookupError, PermissionError):  # it is gone already
+            if os.name == "nt":
+                child.kill()
+            else:
+                os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        with self._lock:
+            self._running.discard(child)
+
+    def __enter__(self) -> _Children:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._over = True
+            left = list(self._running)
+        for child in left:
+            self.end(child)
+
+
+def _try_one(preset: Preset, folder: Path, seconds: float, children: _Children) -> Outcome:
+    outcome = Outcome(preset.reference, preset.family)
+    if preset.problem is not None:
+        outcome.status, outcome.reason = "failed", preset.problem
+        return outcome
+    folder.mkdir(parents=True)
+    began = time.monotonic()
+    command = [sys.executable, "-m", "gymnast.smoke.stages", preset.reference, str(folder / "runs")]
+    # Tiny networks gain nothing from threads, and several presets share the cores.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    late = False
+    with (folder / "errors").open("w+") as errors:
+        child = children.start(command, environment, errors)
+        try:
+            said, _ = child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            late = True
+            children.end(child)
+            said, _ = child.communicate()
+        finally:
+            children.end(child)
+        errors.seek(0)
+        complaints = errors.read().strip()
+    outcome.seconds = time.monotonic() - began
+    _read(outcome, said)
+    if outcome.status == "ok" and (late or child.returncode):
+        stage = next((stage for stage in STAGES if stage not in outcome.stages), "the end")
+        outcome.status = "failed"
+        outcome.stages[stage] = False
+        outcome.reason = (
+            f"{stage}: not done after {seconds:g} s"
+            if late
+            else f"{stage}: {_how_it_ended(child.returncode)}{_last_words(complaints)}"
+        )
+    return outcome
+
+
+def _read(outcome: Outcome, said: str) -> None:
+    """Take in what the process told, line by line; a line that was cut off says nothing."""
+    for line in said.splitlines():
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue
+        if "skip" in told:
+            outcome.status, outcome.reason = "skipped", told["skip"]
+            return
+        outcome.stages[told["stage"]] = told["ok"]
+        if not told["ok"] and outcome.reason is None:
+            outcome.status, outcome.reason = "failed", f"{told['stage']}: {told['reason']}"
+
+
+def _how_it_ended(code: int) -> str:
+    if code >= 0:
+        return f"the process ended with code {code}"
+    try:
+        return f"the process was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"the process was ended by signal {-code}"
+
+
+def _last_words(text: str) -> str:
+    return f": {text.splitlines()[-1][:_LAST_WORDS]}" if text else ""

@@ -1,0 +1,106 @@
+"""One preset through all that can be done with it. Runs in a process of its own and tells what happened in
+lines of JSON: `{"stage": …, "ok": …, "reason": …, "seconds": …}`, or `{"skip": reason}`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from gymnast import api
+from gymnast.config.load import load_config
+from gymnast.errors import GymnastError, MissingExtra, MissingGame
+from gymnast.smoke.tiny import EPISODE_STEPS, tiny_overrides
+from gymnast.video.encoder import video_possible
+
+
+class Smoke:
+    """The stages, in their order; each uses what those before it left."""
+
+    def __init__(self, reference: str, runs_dir: str) -> None:
+        self.reference, self.runs_dir = reference, runs_dir
+        self.overrides, self.rollout = tiny_overrides(load_config(reference).config)
+        self.run: api.Run | None = None
+
+    def train(self) -> None:
+        self.run = api.train(self.reference, overrides=self.overrides, runs_dir=self.runs_dir)
+        _expect(self.run.outcome.env_steps == 2 * self.rollout, f"trained {self.run.outcome.env_steps} steps")
+
+    def eval(self) -> None:
+        score = api.evaluate(self._run(), episodes=1, n_envs=1)
+        _expect(score.mean_length <= EPISODE_STEPS, f"an episode of {score.mean_length:g} steps")
+
+    def video(self) -> None:
+        video = api.record_video(self._run(), max_steps=2 * EPISODE_STEPS)
+        _expect(video.path.stat().st_size > 0 and video.frames > 1, "the film is empty")
+
+    def resume(self) -> None:
+        run = api.resume(self._run(), max_env_steps=3 * self.rollout)
+        _expect(run.outcome.env_steps == 3 * self.rollout, f"went on to step {run.outcome.env_steps}")
+
+    def _run(self) -> api.Run:
+        assert self.run is not None
+        return self.run
+
+
+def run_stages(reference: str, runs_dir: str, tell: Callable[[dict[str, Any]], None]) -> None:
+    """Try every stage; without a trained run there is nothing to try further."""
+    try:
+        smoke = Smoke(reference, runs_dir)
+    except (MissingExtra, MissingGame) as error:
+        tell({"skip": str(error)})
+        return
+    except Exception as error:
+        tell({"stage": "train", "ok": False, "reason": _reason(error), "seconds": 0.0})
+        return
+    stages = {"train": smoke.train, "eval": smoke.eval, "video": smoke.video, "resume": smoke.resume}
+    if not video_possible():
+        del stages["video"]
+    for name, stage in stages.items():
+        began = time.perf_counter()
+        try:
+            stage()
+        except (MissingExtra, MissingGame) as error:
+            if name == "train":
+                tell({"skip": str(error)})
+                return
+            told = {"ok": False, "reason": str(error)}
+        except Exception as error:
+            told = {"ok": False, "reason": _reason(error)}
+        else:
+            told = {"ok": True}
+        tell({"stage": name, **told, "seconds": round(time.perf_counter() - began, 2)})
+        if smoke.run is None:
+            return
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise AssertionError(otherwise)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, GymnastError):
+        return str(error)
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+
+
+def main() -> None:
+    """`python -m gymnast.smoke.stages REFERENCE RUNS_DIR`; whatever libraries print goes to stderr."""
+    reference, runs_dir = sys.argv[1:3]
+    own = sys.stdout
+    sys.stdout = sys.stderr
+
+    def tell(line: dict[str, Any]) -> None:
+        own.write(json.dumps(line) + "\n")
+        own.flush()
+
+    run_stages(reference, runs_dir, tell)
+
+
+if __name__ == "__main__":
+    main()
