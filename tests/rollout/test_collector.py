@@ -13,22 +13,25 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gymnast.algorithms.returns import gae
-from gymnast.envs.contract import Envs, Step
+from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
+from gymnast.envs.groups import GroupedEnvs, group_sizes
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
+from gymnast.rollout.ahead import AheadCollector
 from gymnast.rollout.collector import Collector, Episode
 
 Ending = tuple[int, str]  # steps of an episode, and how it ends
 
 
 @dataclass
-class ScriptedEnvs:
+class ScriptedEnvs(StepsWhenReceived):
     """N envs that play their scripts in a circle; an observation is (env, episode, step)."""
 
     scripts: list[list[Ending]]
     bonus: float = 0.0  # a wrapper's share of every reward
     carries_state: bool = True
+    first: int = 0  # the number of the first env
     episode: list[int] = field(init=False)
     at: list[int] = field(init=False)
     taken: list[np.ndarray] = field(default_factory=list)
@@ -40,10 +43,12 @@ class ScriptedEnvs:
         self.seeds = list(range(self.n_envs))
         self.masks: np.ndarray | None = None
         self.reward_parts = ("bonus",) if self.bonus else ()
+        self.episode_values: tuple[str, ...] = ()
+        self.backend = "sync"
         self.episode, self.at = [0] * self.n_envs, [0] * self.n_envs
 
     def observe(self) -> np.ndarray:
-        rows = [(n, self.episode[n], self.at[n]) for n in range(self.n_envs)]
+        rows = [(self.first + n, self.episode[n], self.at[n]) for n in range(self.n_envs)]
         return np.array(rows, np.float32) / 10
 
     def reset(self) -> np.ndarray:
@@ -56,7 +61,7 @@ class ScriptedEnvs:
         terminated, truncated = np.zeros((2, self.n_envs), bool)
         for n, script in enumerate(self.scripts):
             self.at[n] += 1
-            rewards[n] = own_reward(n, self.episode[n], self.at[n]) + self.bonus
+            rewards[n] = own_reward(self.first + n, self.episode[n], self.at[n]) + self.bonus
             length, how = script[self.episode[n] % len(script)]
             if self.at[n] == length:
                 terminated[n], truncated[n] = how in ("terminated", "both"), how in ("truncated", "both")
@@ -96,6 +101,14 @@ def make(
     return scripted, policy, Collector(checked, policy, n_steps)
 
 
+def in_groups(scripts: list[list[Ending]], groups: int) -> GroupedEnvs:
+    parts, at = [], 0
+    for size in group_sizes(len(scripts), groups):
+        parts.append(ScriptedEnvs(scripts[at : at + size], first=at))
+        at += size
+    return GroupedEnvs(parts)
+
+
 SCRIPTS = st.lists(
     st.lists(
         st.tuples(st.integers(1, 7), st.sampled_from(["terminated", "truncated", "both"])),
@@ -108,11 +121,13 @@ SCRIPTS = st.lists(
 
 
 @settings(max_examples=40)
-@given(scripts=SCRIPTS, n_steps=st.integers(1, 9), rollouts=st.integers(1, 3))
+@given(scripts=SCRIPTS, n_steps=st.integers(1, 9), rollouts=st.integers(1, 3), groups=st.integers(1, 3))
 def test_everything_in_a_rollout_is_as_played(
-    scripts: list[list[Ending]], n_steps: int, rollouts: int
+    scripts: list[list[Ending]], n_steps: int, rollouts: int, groups: int
 ) -> None:
     _, policy, collector = make(scripts, n_steps)
+    if groups > 1:
+        collector = Collector(in_groups(scripts, min(groups, len(scripts))), policy, n_steps)
     rng = np.random.default_rng(0)
     played = [(0, 0)] * len(scripts)  # episode and step of each env
     expected: list[Episode] = []
@@ -198,9 +213,9 @@ def test_shares_of_wrappers_are_told_from_the_envs_own_rewards() -> None:
     first = episodes[0]
     assert (first.total, first.plain, first.length) == (1 + 2 + 1.0, 1 + 2, 2)
     assert all(e.total - e.plain == pytest.approx(0.5 * e.length) for e in episodes)
-    assert collector.part_sums == {"bonus": pytest.approx(6 * 2 * 0.5)}
+    assert collector.rollout.part_sums == {"bonus": pytest.approx(6 * 2 * 0.5)}
     collector.collect(policy, np.random.default_rng(0))
-    assert collector.part_sums == {"bonus": pytest.approx(6 * 2 * 0.5)}  # of one rollout, not of all
+    assert collector.rollout.part_sums == {"bonus": pytest.approx(6 * 2 * 0.5)}  # of one rollout, not of all
 
 
 def test_progress_is_told_after_every_step() -> None:
@@ -234,7 +249,7 @@ def test_a_stored_collector_goes_on_bit_for_bit(
     expected, expected_episodes = collector.collect(policy, later)
 
     _, _, resumed = make(scripts, n_steps, bonus=0.25)
-    assert resumed.load_state(state)
+    assert resumed.load_state(policy, state)
     rollout, episodes = resumed.collect(policy, np.random.default_rng(9))
     for name in ("obs", "actions", "rewards", "terminated", "truncated", "log_probs", "values", "bootstrap"):
         assert getattr(rollout, name).tobytes() == getattr(expected, name).tobytes(), name
@@ -245,9 +260,124 @@ def test_envs_that_cannot_be_carried_start_fresh_episodes() -> None:
     _, policy, collector = make([[(5, "terminated")]], 3)
     collector.collect(policy, np.random.default_rng(0))
     _, _, resumed = make([[(5, "terminated")]], 3, carries_state=False)
-    assert not resumed.load_state(collector.state())
+    assert not resumed.load_state(policy, collector.state())
     assert (resumed.rollout.obs[-1] == 0).all()
     _, episodes = resumed.collect(policy, np.random.default_rng(0))
     assert episodes == []
     _, episodes = resumed.collect(policy, np.random.default_rng(0))
     assert [e.length for e in episodes] == [5]
+
+
+def test_groups_collect_what_one_group_collects() -> None:
+    scripts: list[list[Ending]] = [[(3, "truncated")], [(5, "terminated"), (2, "both")], [(4, "terminated")]]
+    _, policy, together = make(scripts, 8)
+    apart = Collector(in_groups(scripts, 2), policy, 8)
+    for seed in range(2):
+        one, one_episodes = together.collect(policy, np.random.default_rng(seed))
+        other, other_episodes = apart.collect(policy, np.random.default_rng(seed))
+        for name in ("obs", "actions", "rewards", "terminated", "truncated", "values", "bootstrap"):
+            assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-5, atol=1e-6, err_msg=name)
+        assert one_episodes == other_episodes
+
+
+def test_groups_step_as_one_too() -> None:
+    scripts: list[list[Ending]] = [[(3, "truncated")], [(2, "terminated")], [(9, "terminated")]]
+    together, grouped = ScriptedEnvs(scripts, bonus=0.5), in_groups(scripts, 2)
+    assert_allclose(grouped.reset(), together.reset())
+    for _ in range(4):
+        one, other = together.step(np.full(3, 10)), grouped.step(np.full(3, 10))
+        assert_allclose(other.obs, one.obs)
+        assert (other.terminated == one.terminated).all()
+        assert (one.final_obs is None) == (other.final_obs is None)
+        if one.final_obs is not None and other.final_obs is not None:
+            over = one.terminated | one.truncated
+            assert_allclose(other.final_obs[over], one.final_obs[over])
+    saved = grouped.snapshot()
+    grouped.step(np.full(3, 10))
+    assert grouped.restore(saved) is None
+    assert grouped.snapshot() == saved
+
+
+def test_a_failure_names_the_env_among_all_groups() -> None:
+    grouped = in_groups([[(3, "truncated")], [(2, "terminated")]], 2)
+
+    def fail() -> Step:
+        raise EnvFailure(0, 7, "raised ValueError")
+
+    grouped._parts[1].receive = fail  # type: ignore[method-assign]
+    grouped.send(np.full(2, 10))
+    with pytest.raises(EnvFailure, match="env 1 "):
+        grouped.receive()
+
+
+def test_images_are_judged_by_the_policy_that_acts() -> None:
+    """Log-probabilities and values of an image policy are taken while it acts: they must be the same."""
+    space = gym.spaces.Box(0, 255, (12, 12, 3), np.uint8)
+
+    class Pictures(ScriptedEnvs):
+        def observe(self) -> np.ndarray:
+            seen = super().observe()
+            return np.stack(
+                [np.random.default_rng(np.rint(row * 10).astype(int)).integers(0, 256, space.shape, np.uint8) for row in seen]
+            )
+
+    for frame_stack in (1, 3):
+        envs = Pictures([[(3, "truncated")], [(5, "terminated")]])
+        envs.observation_space = space
+        config = PolicyConfig(hidden=(8,), encoder="small", actor_gain=1.0, frame_stack=frame_stack)
+        policy = build_policy(config, "torch", space, envs.action_space, 0)
+        collector = Collector(envs, policy, 7)
+        for seed in range(2):
+            rollout, _ = collector.collect(policy, np.random.default_rng(seed))
+            log_probs, values = policy.evaluate(rollout.x, rollout.actions.reshape(-1))
+            assert_allclose(rollout.log_probs.reshape(-1), log_probs, rtol=1e-4, atol=1e-5)
+            assert_allclose(rollout.values[:-1].reshape(-1), values, rtol=1e-4, atol=1e-5)
+            assert np.ptp(values) > 0
+            cut = rollout.truncated & ~rollout.terminated
+            assert (rollout.bootstrap != 0).sum() == cut.sum() > 0
+
+
+def test_a_rollout_ahead_is_of_the_policy_before_the_update() -> None:
+    scripts: list[list[Ending]] = [[(3, "truncated")], [(5, "terminated")]]
+    _, policy, plain = make(scripts, 6)
+    other = ScriptedEnvs(scripts)
+    acting = build_policy(policy.layout.config, "numpy", other.observation_space, other.action_space, 5)
+    ahead = AheadCollector(Collector(other, policy, 6, n_rollouts=2), acting)
+    rng, same = np.random.default_rng(4), np.random.default_rng(4)
+    old = policy.arrays()
+    try:
+        for _ in range(3):
+            rollout, episodes = ahead.collect(policy, rng)
+            # What the first two saw acting, nobody had learnt from anything; then each is one update behind.
+            policy_now = policy.arrays()
+            policy.load_arrays(old)
+            expected, expected_episodes = plain.collect(policy, same)
+            policy.load_arrays(policy_now)
+            for name in ("obs", "actions", "rewards", "log_probs", "values", "bootstrap"):
+                assert getattr(rollout, name).tobytes() == getattr(expected, name).tobytes(), name
+            assert episodes == expected_episodes
+            old = policy_now  # the weights that the rollout under way is collected with
+            kept = rollout.actions.copy()
+            policy.load_arrays({name: value + 0.01 for name, value in policy_now.items()})  # an update
+            ahead.state()  # waits for the rollout under way
+            assert (rollout.actions == kept).all()  # which is kept elsewhere
+    finally:
+        ahead.close()
+
+
+def test_a_failure_in_a_rollout_ahead_is_told_when_it_is_asked_for() -> None:
+    _, policy, _ = make([[(3, "truncated")]], 4)
+    envs = ScriptedEnvs([[(3, "truncated")]])
+    acting = build_policy(policy.layout.config, "numpy", envs.observation_space, envs.action_space, 5)
+    ahead = AheadCollector(Collector(envs, policy, 4, n_rollouts=2), acting)
+
+    def fail() -> Step:
+        raise EnvFailure(0, 7, "raised ValueError")
+
+    ahead.collect(policy, np.random.default_rng(0))
+    ahead.state()
+    envs.receive = fail  # type: ignore[method-assign]
+    ahead.collect(policy, np.random.default_rng(0))
+    with pytest.raises(EnvFailure, match="raised ValueError"):
+        ahead.collect(policy, np.random.default_rng(0))
+    ahead.close()

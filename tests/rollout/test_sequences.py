@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 
 from gymnast.algorithms.objective import batch_of
 from gymnast.config.load import load_config
-from gymnast.envs.contract import Step
+from gymnast.envs.contract import Step, StepsWhenReceived
 from gymnast.errors import GymnastError
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
@@ -31,7 +31,7 @@ from gymnast.training.update import _minibatches, to_engine
 Script = tuple[int, bool]  # steps of an episode, and whether it is cut off at its end
 
 
-class Scripted:
+class Scripted(StepsWhenReceived):
     """N envs whose episodes have the lengths of their scripts; observations are random, once for all."""
 
     backend, carries_state, masks, reward_parts = "sync", True, None, ()

@@ -36,6 +36,10 @@ class PPOConfig(AlgoSettings):
     target_kl: NonNegative | None = Field(
         None, description="Stop an update's epochs when KL passes 1.5 × this. Schedulable."
     )
+    collect_ahead: bool = Field(
+        False,
+        description="Collect the next rollout while learning from this one; its policy is one update older.",
+    )
     adam_eps: float = Field(1e-5, gt=0, description="Adam's epsilon, unless `optimizer.eps` says it.")
     adam_betas: tuple[float, float] = Field(
         (0.9, 0.999), description="Adam's decay rates, unless `optimizer.betas` says them."

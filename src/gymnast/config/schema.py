@@ -46,7 +46,7 @@ class Config(Section):
     device: str = Field(
         "auto",
         pattern=r"^(auto|cpu|cuda(:\d+)?)$",
-        description="cpu, cuda, cuda:1 …; auto: a GPU for image encoders and large networks, if there is one.",
+        description="cpu, cuda, cuda:1 …; auto: a GPU for images and large networks, if there is one.",
     )
     precision: Precision = Field(
         "f32", description="bf16: image encoders compute in bfloat16, weights and losses stay float32."
@@ -63,6 +63,11 @@ class Config(Section):
         (), description="Rules that change hyperparameters when a metric stalls."
     )
 
+    @property
+    def collects_ahead(self) -> bool:
+        """Whether the next rollout is collected while this one is learnt from; only PPO can."""
+        return isinstance(self.algo, PPOConfig) and self.algo.collect_ahead
+
     @model_validator(mode="after")
     def _sections_fit_together(self) -> Config:
         problems: dict[str, str] = {}
@@ -71,8 +76,12 @@ class Config(Section):
             self.algo.minibatch_size(n_envs * n_steps)
         except ValueError as error:
             problems["algo.batch_size"] = f"{error} ({n_envs} envs × {n_steps} steps)"
+        if self.env.groups > 1 and self.policy.memory != "none":
+            problems["env.groups"] = "a policy with a memory acts for all envs at once; say 1"
         if self.policy.memory != "none" and not problems:
             problems |= memory_problems(self.algo, n_envs)
+        if self.collects_ahead and self.policy.memory != "none":
+            problems["algo.collect_ahead"] = "a policy with a memory cannot act from older weights; say false"
         if self.policy.shared and self.policy.critic_hidden is not None:
             problems["policy.critic_hidden"] = (
                 "a shared trunk has no critic widths of its own; drop one of the two"

@@ -82,6 +82,24 @@ def build_envs(
     return build(chosen)
 
 
+def build_training_envs(config: EnvConfig, *, seed: int) -> Envs:
+    """The envs to learn from, in groups if the config wants them so."""
+    if config.groups == 1:
+        return build_envs(config, seed=seed)
+    from gymnast.envs.groups import GroupedEnvs, group_sizes
+
+    parts: list[Envs] = []
+    try:
+        for index, size in enumerate(group_sizes(config.n_envs, config.groups)):
+            own_seed = int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
+            parts.append(build_envs(config, n_envs=size, seed=own_seed))
+    except BaseException:
+        for part in parts:
+            part.close()
+        raise
+    return GroupedEnvs(parts)
+
+
 def _why_not(
     config: EnvConfig, n_envs: int, backend: str, training: bool, render_mode: str | None
 ) -> str | None:

@@ -22,14 +22,18 @@ class FrameHistory:
         self.fresh = np.ones(n, bool)  # whether the next observation is an episode's first
         self.memory = memory  # what else is remembered
 
-    def push(self, obs: np.ndarray) -> np.ndarray:
-        """Take the observations [N, …] of this step; all that is seen now [N, k, …], until the next push."""
-        self.frames[:, :-1] = self.frames[:, 1:]
-        self.frames[:, -1] = obs
-        if self.fresh.any():
-            self.frames[self.fresh] = obs[self.fresh][:, None]
-            self.fresh[:] = False
-        return self.frames
+    def push(self, obs: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """Take the observations [N, …] of this step; all that is seen now [N, k, …], until the next push.
+
+        With `rows`, of some of the episodes.
+        """
+        frames, fresh = self.frames[rows], self.fresh[rows]
+        frames[:, :-1] = frames[:, 1:]
+        frames[:, -1] = obs
+        if fresh.any():
+            frames[fresh] = obs[fresh][:, None]
+            fresh[:] = False
+        return frames
 
     def seen_with(self, obs: np.ndarray) -> np.ndarray:
         """What `push` would give [N, k, …], with nothing changed."""

@@ -9,6 +9,7 @@ gradients of the blocks are added up.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from types import ModuleType
 from typing import Any
@@ -31,6 +32,7 @@ class NumpyNetwork:
     """Parameters, gradients and the two passes."""
 
     xp: ModuleType = np
+    on_gpu = False
 
     def __init__(self, layout: PolicyLayout) -> None:
         self.layout = layout
@@ -112,6 +114,15 @@ class NumpyNetwork:
 
     def arrange(self, x: Any) -> Any:
         return x
+
+    def take_from(self, other: NumpyNetwork) -> None:
+        self.parameters[:] = other.parameters
+
+    def beside(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return work(*arguments)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return np.empty(shape, dtype)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {name: view.copy() for name, view in self.views.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -31,6 +32,10 @@ class Network(Protocol):
     layout: PolicyLayout
     parameters: Array  # [P] all of them in one flat vector, which an optimiser moves in place
     gradients: Array  # [P]
+    on_gpu: bool  # whether it computes elsewhere than where NumPy's arrays are
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array of the engine's own, where it computes."""
 
     def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Outputs [A, N] and log std of the actor alone, as NumPy arrays."""
@@ -58,6 +63,12 @@ class Network(Protocol):
 
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         """Take parameters by name."""
+
+    def take_from(self, other: Any) -> None:
+        """Become what another network of the same layout, engine and device is now."""
+
+    def beside(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do some work with this network in a thread of its own, beside what others do with others."""
 
 
 class Optimizer(Protocol):
@@ -124,6 +135,32 @@ class Policy:
         if masks is not None:
             outputs = masked(np, outputs, masks)
         return self.distribution.sample(outputs, log_std, noise)
+
+    def act_judged(
+        self, obs: Any, noise: np.ndarray, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As `act`, without a memory: actions, their log-probabilities [N] and the values [N] in one pass."""
+        x = obs if self.keeps_pixels and self.frame_stack == 1 else self._encode(obs)
+        outputs, log_std, values = self.network.infer(x)
+        if masks is not None:
+            outputs = masked(np, outputs, masks)
+        actions = self.distribution.sample(outputs, log_std, noise)
+        known = self.distribution.evaluate(np, outputs, log_std, actions)
+        return actions, known.log_prob, values if self.popart is None else self.popart.real(values)
+
+    @property
+    def keeps_pixels(self) -> bool:
+        """Whether observations are images alone, which the network reads on a device of its own."""
+        only, *others = self.layout.inputs
+        return self.network.on_gpu and only.kind == "image" and not others and not only.leaf.name
+
+    def pixels(self, shape: tuple[int, ...]) -> Any:
+        """Memory for images where the network reads them."""
+        return self.network.empty(shape, self.layout.inputs[0].leaf.dtype)
+
+    def put_pixels(self, place: Any, images: np.ndarray) -> None:
+        """Copy images to a place in such memory."""
+        place.copy_(self.network.to_engine(images))
 
     def outputs_from(self, x: Any, state: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """The actor's outputs [A, N] and log std for encoded observations; the state moves one step on."""
@@ -215,6 +252,13 @@ class Policy:
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights and statistics, as a checkpoint stores them."""
         return self.network.arrays() | {k: v.copy() for k, v in self._buffers().items()}
+
+    def take_from(self, other: Policy) -> None:
+        """Become what another policy of the same layout and device is now."""
+        self.network.take_from(other.network)
+        self.encoder.load_buffers(other.encoder.buffers())
+        if self.popart is not None and other.popart is not None:
+            self.popart.load_buffers(other.popart.buffers())
 
     def _buffers(self) -> dict[str, np.ndarray]:
         return self.encoder.buffers() | ({} if self.popart is None else self.popart.buffers())

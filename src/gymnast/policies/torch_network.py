@@ -10,6 +10,7 @@ there are, and nothing loops over parameters to set gradients to zero.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from types import ModuleType
 from typing import Any
@@ -54,6 +55,9 @@ class TorchNetwork:
         self.layout = layout
         self.device = torch.device(device)
         self.precision = precision
+        self.on_gpu = self.device.type != "cpu"
+        # Acting waits for nothing but its own work: it has a stream of its own, which goes before others.
+        self._stream = torch.cuda.Stream(self.device, priority=-1) if self.on_gpu else None
         if self.device.type == "cpu" and layout.n_parameters <= _ONE_THREAD:
             torch.set_num_threads(1)
         self.parameters = torch.zeros(layout.n_parameters, device=self.device)
@@ -139,6 +143,8 @@ class TorchNetwork:
     def to_engine(self, array: Any) -> Any:
         """A tensor on the network's device; on the CPU it shares the array's memory. A structured array
         becomes a tensor for each field; stacked frames stay a look-up of tensors."""
+        if isinstance(array, torch.Tensor):
+            return array
         if isinstance(array, StackedRows):
             return StackedRows(self.to_engine(array.frames), self.to_engine(array.index), array.flat)
         if array.dtype.names is not None:
@@ -147,6 +153,9 @@ class TorchNetwork:
         if not array.flags.writeable:  # torch has no read-only tensors
             array = array.copy()
         return torch.from_numpy(array).to(self.device)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> torch.Tensor:
+        return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, dtype)).dtype, device=self.device)
 
     def arrange(self, x: Any) -> Any:
         """A rollout's input, on the device already, as minibatches of it are read fastest."""
@@ -161,6 +170,24 @@ class TorchNetwork:
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         for name, tensor in (self.views | self.buffers).items():
             tensor.copy_(self.to_engine(arrays[name]))
+
+    @torch.no_grad()
+    def take_from(self, other: TorchNetwork) -> None:
+        """Become what another network of the same layout and device is now."""
+        self.parameters.copy_(other.parameters)
+        for name, buffer in self.buffers.items():
+            buffer.copy_(other.buffers[name])
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(self.device))
+
+    def beside(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do some work with this network in a thread of its own; all of it is done when this returns."""
+        if self._stream is None:
+            return work(*arguments)
+        with torch.cuda.stream(self._stream):
+            result = work(*arguments)
+        self._stream.synchronize()
+        return result
 
     def _outputs(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
         return self._heads(*self.encoder.both(x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,11 @@ class Rollout:
     masks: np.ndarray | None = None  # [T+1, N, M] bool: allowed choices, where masks are used
     begun: np.ndarray = field(default_factory=lambda: np.empty(0, bool))  # [N] row 0 begins an episode
     sequences: Sequences | None = None  # where states of the policy's memory begin, if it has one
-    x: np.ndarray = field(default_factory=lambda: np.empty(0))  # [T·N, D] encoded observations
+    x: Any = field(default_factory=lambda: np.empty(0))  # [T·N, D] encoded observations
+    # [T+1, N, …] instead of `obs`, which then has but one row, where a GPU keeps the pixels
+    pixels: Any = None
+    # Sums of the shares of the reward, by name
+    part_sums: dict[str, float] = field(default_factory=dict)
 
 
 def allocate_rollout(
@@ -37,11 +41,13 @@ def allocate_rollout(
     action_shape: tuple[int, ...],
     action_dtype: type,
     mask_size: int | None = None,
+    *,
+    keep_obs: bool = True,
 ) -> Rollout:
     """Memory for rollouts of one size."""
     t, n = n_steps, n_envs
     return Rollout(
-        obs=np.zeros((t + 1, n, *obs_shape), obs_dtype),
+        obs=np.zeros((t + 1 if keep_obs else 1, n, *obs_shape), obs_dtype),
         actions=np.zeros((t, n, *action_shape), action_dtype),
         rewards=np.zeros((t, n), np.float32),
         terminated=np.zeros((t, n), bool),

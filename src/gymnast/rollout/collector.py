@@ -1,7 +1,10 @@
 """Collecting experience: act, step, remember.
 
 Inside the loop only what acting needs is computed. Log-probabilities, values and the values of
-cut-off episodes come from one batched forward pass afterwards, under the same weights.
+cut-off episodes come from one batched forward pass afterwards, under the same weights. Networks that
+read images are the exception: for them a second pass over the rollout costs more than it saves.
+
+Envs may come in groups (`envs/groups.py`): while the policy acts for one group, the others step.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from gymnast.envs.contract import Envs
+from gymnast.envs.contract import Envs, Step
+from gymnast.envs.groups import Group, groups_of
+from gymnast.envs.mix.mixed import task_rows
 from gymnast.policies.observation_form import apart, put_together
 from gymnast.policies.policy import Policy
 from gymnast.rollout.buffer import Rollout, allocate_rollout
@@ -29,134 +34,245 @@ class Episode:
     plain: float  # the env's own rewards alone
     length: int
     values: dict[str, float] = field(default_factory=dict)  # what the env told of it (`Envs.episode_values`)
+    task: int = 0  # of a mix, by number
+
+
+CutOff = tuple[int, np.ndarray, np.ndarray]  # step, envs, true last observations
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What came to an end in a rollout."""
+
+    episodes: list[Episode]
+    cut_off: list[CutOff]
 
 
 class Collector:
     """Owns the vector env, the current observations and the running episodes; nothing else."""
 
-    def __init__(self, envs: Envs, policy: Policy, n_steps: int, sequence_length: int | None = None) -> None:
+    def __init__(
+        self,
+        envs: Envs,
+        policy: Policy,
+        n_steps: int,
+        sequence_length: int | None = None,
+        n_rollouts: int = 1,
+    ) -> None:
+        """`n_rollouts`: how many are kept in turn, for whoever learns from one while the next is filled."""
         self.envs = envs
         self.n_steps = n_steps
-        n, distribution = envs.n_envs, policy.distribution
-        first = envs.reset()
-        masks = envs.masks
-        self.rollout = allocate_rollout(
-            n_steps,
-            n,
-            first.shape[1:],
-            first.dtype,
-            distribution.action_shape,
-            distribution.action_dtype,
-            None if masks is None else masks.shape[1],
-        )
-        if self.rollout.masks is not None:
-            self.rollout.masks[-1] = masks
-        self.rollout.obs[-1] = first  # the next rollout starts from the last row
+        self._groups = groups_of(envs)
+        n = envs.n_envs
+        first, masks = envs.reset(), envs.masks
         # The policy's memory, if it has one, in sequences of so many steps (unset: of the whole rollout).
         network = policy.recurrent
         self._memory = network.trace(n_steps, n, sequence_length or n_steps) if network is not None else None
         # What the policy saw before the rollout, if it stacks frames.
         self._frames = RolloutFrames(policy, n_steps, n) if policy.frame_stack > 1 else None
+        self._judges = policy.layout.encoder is not None and self._memory is None  # while it acts
+        # Pixels that a GPU needs to act on are put there once, and stay.
+        self._on_device = self._judges and self._frames is None and policy.keeps_pixels
+        self._rollouts = [
+            self._allocate(policy, first, None if masks is None else masks.shape[1])
+            for _ in range(n_rollouts)
+        ]
+        self.rollout, self._turn = self._rollouts[0], 0
+        if self.rollout.masks is not None:
+            self.rollout.masks[-1] = masks
+        self._put(-1, slice(None), first, policy)  # the next rollout starts from the last row
+        mixed = task_rows(envs)
+        self._task_of = [0] * n if mixed is None else mixed[1].tolist()
         self._totals, self._parts = np.zeros(n), np.zeros(n)
         self._lengths = np.zeros(n, np.int64)
-        self.part_sums: dict[str, float] = {}
         self.steps_done = 0  # of the rollout under way, for whoever tells of an env that failed
 
+    def _allocate(self, policy: Policy, first: np.ndarray, mask_size: int | None) -> Rollout:
+        """Memory for a rollout of observations like the first ones [N, …]."""
+        distribution, n = policy.distribution, self.envs.n_envs
+        rollout = allocate_rollout(
+            self.n_steps,
+            n,
+            first.shape[1:],
+            first.dtype,
+            distribution.action_shape,
+            distribution.action_dtype,
+            mask_size,
+            keep_obs=not self._on_device,
+        )
+        if self._on_device:
+            rollout.pixels = policy.pixels((self.n_steps + 1, n, *first.shape[1:]))
+        return rollout
+
+    def _put(self, t: int, rows: slice, obs: np.ndarray, policy: Policy) -> None:
+        if self._on_device:
+            policy.put_pixels(self.rollout.pixels[t, rows], obs)
+        else:
+            self.rollout.obs[t, rows] = obs
+
+    @property
+    def last_obs(self) -> np.ndarray:
+        """What every env shows now [N, …]."""
+        rollout = self.rollout
+        return rollout.pixels[-1].cpu().numpy() if self._on_device else rollout.obs[-1]
+
     def collect(
-        self, policy: Policy, rng: np.random.Generator, progress: Callable[[int, int], None] | None = None
+        self, policy: Policy, rng: np.random.Generator, progress: Progress | None = None
     ) -> tuple[Rollout, list[Episode]]:
         """Fill the rollout with T steps; also the episodes that ended in it."""
-        rollout, envs, distribution = self.rollout, self.envs, policy.distribution
-        noise = distribution.noise(rng, self.n_steps, envs.n_envs)
-        episodes: list[Episode] = []
-        cut_off: list[tuple[int, np.ndarray, np.ndarray]] = []  # step, envs, true last observations
-        self.part_sums = dict.fromkeys(envs.reward_parts, 0.0)
-        rollout.obs[0] = rollout.obs[-1]
-        rollout.begun = self._lengths == 0
-        masks, memory, frames = rollout.masks, self._memory, self._frames
-        if frames is not None:
-            frames.begin(self._lengths)
-        if masks is not None:
-            masks[0] = masks[-1]
-        for t in range(self.n_steps):
-            self.steps_done = t
-            allowed = None if masks is None else masks[t]
-            seen = rollout.obs[t] if frames is None else frames.push(rollout.obs[t])
-            if memory is None:
-                actions = policy.act(seen, noise[t], allowed)
-            else:
-                actions = memory.act(policy, t, seen, noise[t], allowed)
-            step = envs.step(distribution.to_env(actions))
-            rollout.actions[t] = actions
-            rollout.obs[t + 1] = step.obs
-            if masks is not None:
-                masks[t + 1] = envs.masks
-            rollout.rewards[t] = step.rewards
-            rollout.terminated[t] = step.terminated
-            rollout.truncated[t] = step.truncated
-            self._totals += step.rewards
-            self._lengths += 1
-            for name, share in step.reward_parts.items():
-                self._parts += share
-                self.part_sums[name] += float(share.sum())
-            if step.final_obs is not None:
-                done = np.flatnonzero(step.terminated | step.truncated)
-                episodes += self._finish(done, step.episode_values)
-                cut = np.flatnonzero(step.truncated & ~step.terminated)
-                if len(cut):
-                    cut_off.append((t, cut, step.final_obs[cut]))
-                if memory is not None:
-                    memory.ended(done, cut)
-                if frames is not None:
-                    frames.reset(done)
-            if progress is not None:
-                progress(t + 1, self.n_steps)
-        self._judge(policy, cut_off)
-        return rollout, episodes
+        return self.collect_with(policy, self.draw(policy, rng), progress)
 
-    def _finish(self, done: np.ndarray, values: dict[str, np.ndarray]) -> list[Episode]:
-        totals, lengths = self._totals[done], self._lengths[done]
-        plain = totals - self._parts[done]
-        self._totals[done] = self._parts[done] = self._lengths[done] = 0
-        return [
-            Episode(t, p, n, _values_of(i, values) if values else {})
-            for i, t, p, n in zip(
-                done.tolist(), totals.tolist(), plain.tolist(), lengths.tolist(), strict=True
+    def draw(self, policy: Policy, rng: np.random.Generator) -> np.ndarray:
+        """All the randomness of acting in a rollout."""
+        return policy.distribution.noise(rng, self.n_steps, self.envs.n_envs)
+
+    def collect_with(
+        self, policy: Policy, noise: np.ndarray, progress: Progress | None = None
+    ) -> tuple[Rollout, list[Episode]]:
+        """As `collect`, with randomness that was drawn before."""
+        self._begin()
+        rollout, n_steps = self.rollout, self.n_steps
+        ended: _Ended = _Ended([], [])
+        for t in range(n_steps):
+            for group in self._groups:
+                if t:
+                    self._store(t - 1, group, policy, ended)
+                self._act(t, group, policy, noise[t])
+            self.steps_done = t
+            if progress is not None and t:
+                progress(t, n_steps)
+        for group in self._groups:
+            self._store(n_steps - 1, group, policy, ended)
+        if progress is not None:
+            progress(n_steps, n_steps)
+        self._judge(policy, ended.cut_off)
+        return rollout, ended.episodes
+
+    def _begin(self) -> None:
+        """The next rollout starts where the last one ended."""
+        before = self.rollout
+        self._turn = (self._turn + 1) % len(self._rollouts)
+        rollout = self.rollout = self._rollouts[self._turn]
+        rollout.part_sums = dict.fromkeys(self.envs.reward_parts, 0.0)
+        seen, last = (rollout.pixels, before.pixels) if self._on_device else (rollout.obs, before.obs)
+        seen[0] = last[-1]
+        rollout.begun = self._lengths == 0
+        if self._frames is not None:
+            self._frames.begin(self._lengths)
+        if rollout.masks is not None and before.masks is not None:
+            rollout.masks[0] = before.masks[-1]
+
+    def _act(self, t: int, group: Group, policy: Policy, noise: np.ndarray) -> None:
+        """Choose what a group does at step t, and let it begin."""
+        rollout, rows = self.rollout, group.rows
+        obs: Any = rollout.pixels[t, rows] if self._on_device else rollout.obs[t, rows]
+        allowed = None if rollout.masks is None else rollout.masks[t, rows]
+        noise = noise[:, rows]
+        if self._frames is not None:
+            obs = self._frames.push(obs, rows)
+        if self._memory is not None:
+            actions = self._memory.act(policy, t, obs, noise, allowed)
+        elif self._judges:
+            actions, rollout.log_probs[t, rows], rollout.values[t, rows] = policy.act_judged(
+                obs, noise, allowed
             )
+        else:
+            actions = policy.act(obs, noise, allowed)
+        rollout.actions[t, rows] = actions
+        group.envs.send(policy.distribution.to_env(actions))
+
+    def _store(self, t: int, group: Group, policy: Policy, ended: _Ended) -> None:
+        """Wait for a group's step t to end, and remember what it gave."""
+        rollout, rows = self.rollout, group.rows
+        step = group.envs.receive()
+        self._put(t + 1, rows, step.obs, policy)
+        if rollout.masks is not None:
+            rollout.masks[t + 1, rows] = group.envs.masks
+        rollout.rewards[t, rows] = step.rewards
+        rollout.terminated[t, rows] = step.terminated
+        rollout.truncated[t, rows] = step.truncated
+        self._totals[rows] += step.rewards
+        self._lengths[rows] += 1
+        for name, share in step.reward_parts.items():
+            self._parts[rows] += share
+            rollout.part_sums[name] += float(share.sum())
+        if step.final_obs is None:
+            return
+        over = np.flatnonzero(step.terminated | step.truncated)
+        cut = np.flatnonzero(step.truncated & ~step.terminated)
+        ended.episodes.extend(self._finish(over, step, group.start))
+        if len(cut):
+            ended.cut_off.append((t, cut + group.start, step.final_obs[cut]))
+        if self._memory is not None:
+            self._memory.ended(over, cut)
+        if self._frames is not None:
+            self._frames.reset(over + group.start)
+
+    def _finish(self, over: np.ndarray, step: Step, start: int) -> list[Episode]:
+        """The episodes that ended in these envs of a group, whose counts begin anew.
+
+        Those of envs that were lost in the midst of one are left out; a game that goes on is none as yet.
+        """
+        if step.going_on is not None:
+            over = over[~step.going_on[over]]
+        at = over + start
+        totals, lengths = self._totals[at], self._lengths[at]
+        plain = totals - self._parts[at]
+        self._totals[at] = self._parts[at] = self._lengths[at] = 0
+        task = self._task_of
+        return [
+            Episode(
+                t, p, n, _values_of(i, step.episode_values) if step.episode_values else {}, task[start + i]
+            )
+            for i, t, p, n in zip(
+                over.tolist(), totals.tolist(), plain.tolist(), lengths.tolist(), strict=True
+            )
+            if step.lost is None or not step.lost[i]
         ]
 
-    def _judge(self, policy: Policy, cut_off: list[tuple[int, np.ndarray, np.ndarray]]) -> None:
-        """Log-probabilities and values of the whole rollout in one pass."""
-        rollout = self.rollout
+    def _judge(self, policy: Policy, cut_off: list[CutOff]) -> None:
+        """What is still unknown of log-probabilities and values, in one pass."""
+        rollout, frames, memory = self.rollout, self._frames, self._memory
         t, n = rollout.rewards.shape
-        obs = rollout.obs.reshape(-1, *rollout.obs.shape[2:])
-        if cut_off:
-            obs = np.concatenate([obs, *(last for _, _, last in cut_off)])
-        if self._frames is None:
-            x: Any = policy.encoder.encode(obs)
+        after = [last for _, _, last in cut_off]
+        if self._on_device:
+            rollout.x = rollout.pixels[:-1].flatten(0, 1)
+            x: Any = policy.encoder.encode(np.concatenate([self.last_obs, *after]))
         else:
-            x = self._frames.samples(policy, obs, rollout, [(step, cut) for step, cut, _ in cut_off])
-        masks = None if rollout.masks is None else rollout.masks[:-1].reshape(t * n, -1)
-        seen: Any = x
-        if self._memory is not None:
-            seen = self._memory.recall(x[t * n : (t + 1) * n], x[(t + 1) * n :])
-            rollout.sequences = sequences_of(rollout, self._memory.starts)
-        log_probs, values = policy.evaluate(
-            seen, rollout.actions.reshape(t * n, *rollout.actions.shape[2:]), masks
-        )
-        rollout.x = x[: t * n]
-        rollout.log_probs[...] = log_probs.reshape(t, n)
-        rollout.values[...] = values[: (t + 1) * n].reshape(t + 1, n)
+            obs = rollout.obs.reshape(-1, *rollout.obs.shape[2:])
+            obs = np.concatenate([obs, *after]) if after else obs
+            if frames is None:
+                x = policy.encoder.encode(obs)
+            else:
+                x = frames.samples(policy, obs, rollout, [(step, cut) for step, cut, _ in cut_off])
+            rollout.x = x[: t * n]
+        if self._judges:
+            x = x if self._on_device else x[t * n :]
+            rest = policy.evaluate(x, rollout.actions[:0].reshape(0, *rollout.actions.shape[2:]))[1]
+            rollout.values[-1] = rest[:n]
+        else:
+            seen: Any = x
+            if memory is not None:
+                seen = memory.recall(x[t * n : (t + 1) * n], x[(t + 1) * n :])
+                rollout.sequences = sequences_of(rollout, memory.starts)
+            masks = None if rollout.masks is None else rollout.masks[:-1].reshape(t * n, -1)
+            log_probs, values = policy.evaluate(
+                seen, rollout.actions.reshape(t * n, *rollout.actions.shape[2:]), masks
+            )
+            rollout.log_probs[...] = log_probs.reshape(t, n)
+            rollout.values[...] = values[: (t + 1) * n].reshape(t + 1, n)
+            rest = values[t * n :]
         rollout.bootstrap.fill(0.0)
-        at = (t + 1) * n
+        at = n
         for step, cut, _ in cut_off:
-            rollout.bootstrap[step, cut] = values[at : at + len(cut)]
+            rollout.bootstrap[step, cut] = rest[at : at + len(cut)]
             at += len(cut)
 
     def state(self) -> dict[str, Any]:
         """What a resumed run needs to go on with the very same episodes."""
         return {
-            "obs": apart(self.rollout.obs[-1]),
+            "obs": apart(self.last_obs),
             "totals": self._totals.copy(),
             "parts": self._parts.copy(),
             "lengths": self._lengths.copy(),
@@ -166,7 +282,7 @@ class Collector:
             **({} if self._frames is None else {"frames": self._frames.state()}),
         }
 
-    def load_state(self, state: dict[str, Any]) -> bool:
+    def load_state(self, policy: Policy, state: dict[str, Any]) -> bool:
         """Go on from `state`; False if the envs had to start fresh episodes."""
         fresh = self.envs.restore(state["envs"])
         if fresh is None and self.rollout.masks is not None and "masks" not in state:
@@ -176,15 +292,21 @@ class Collector:
         if self._frames is not None:
             self._frames.load_state(None if fresh is not None else state.get("frames"))
         if fresh is not None:
-            self.rollout.obs[-1] = fresh
+            self._put(-1, slice(None), fresh, policy)
             if self.rollout.masks is not None:
                 self.rollout.masks[-1] = self.envs.masks
             return False
         if self.rollout.masks is not None:
             self.rollout.masks[-1] = state["masks"]
-        put_together(state["obs"], self.rollout.obs[-1])
+        if self._on_device:
+            self._put(-1, slice(None), state["obs"], policy)
+        else:
+            put_together(state["obs"], self.rollout.obs[-1])
         self._totals[:], self._parts[:], self._lengths[:] = state["totals"], state["parts"], state["lengths"]
         return True
+
+    def close(self) -> None:
+        """Nothing is under way that could be waited for; the envs are closed by whoever built them."""
 
 
 def _values_of(index: int, values: dict[str, np.ndarray]) -> dict[str, float]:

@@ -26,9 +26,9 @@ class RolloutFrames:
         # A history that was just begun (a resume under another frame_stack) has only now to look back on.
         self._ages = np.where(self._history.fresh, 0, ages)
 
-    def push(self, obs: np.ndarray) -> np.ndarray:
-        """All that is seen now [N, k, …]."""
-        return self._history.push(obs)
+    def push(self, obs: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """All that is seen now [N, k, …] by these envs."""
+        return self._history.push(obs, rows)
 
     def reset(self, done: np.ndarray) -> None:
         """Episodes of these envs have ended."""

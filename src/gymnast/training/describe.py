@@ -15,7 +15,7 @@ from gymnast.rollout.buffer import Rollout
 NEAR_UNIFORM = 0.9  # of the greatest possible entropy; a fresh policy below it explores too little
 
 
-def rollout_metrics(rollout: Rollout, part_sums: dict[str, float]) -> dict[str, float]:
+def rollout_metrics(rollout: Rollout) -> dict[str, float]:
     """Rewards and observations as they came from the envs, before any scaling."""
     rewards = rollout.rewards
     mean = float(rewards.mean())
@@ -27,7 +27,7 @@ def rollout_metrics(rollout: Rollout, part_sums: dict[str, float]) -> dict[str, 
     }
     if rollout.obs.dtype == np.float32:  # an index or a pixel has no mean worth a column
         metrics |= {"env/obs/mean": float(rollout.obs.mean()), "env/obs/std": float(rollout.obs.std())}
-    for name, total in part_sums.items():
+    for name, total in rollout.part_sums.items():
         metrics[f"env/reward_part/{name}"] = total / rewards.size
     return metrics
 

@@ -13,6 +13,7 @@ import numpy as np
 from gymnast.config.dump import dump_config
 from gymnast.config.load import ResolvedConfig, load_config
 from gymnast.config.schema import Config
+from gymnast.envs.sameness import warn_of_same_copies
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.metrics.console import Console, QuietConsole, RunHeader
 from gymnast.metrics.recorder import Recorder
@@ -21,6 +22,7 @@ from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints,
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import Run, create_run
 from gymnast.training.describe import initial_policy_notice
+from gymnast.training.films import check_films
 from gymnast.training.keeper import Keeper
 from gymnast.training.keys import Control
 from gymnast.training.loop import run_loop
@@ -42,9 +44,11 @@ def start_run(
 ) -> tuple[Run, Outcome]:
     """Train as a new run. The folder is made only when everything else stands."""
     config = resolved.config
+    check_films(config)
     notices: list[str] = []
     with passed_on(notices.append):
         session = build_session(config)
+        warn_of_same_copies(config.env, session.envs.backend, config.seed, session.collector.last_obs)
     try:
         info = describe_process() | {
             "env": config.env.id,
@@ -70,7 +74,7 @@ def start_run(
 def _first_policy(session: Session) -> str | None:
     rollout = session.collector.rollout
     masks = None if rollout.masks is None else rollout.masks[-1]
-    return initial_policy_notice(session.policy, rollout.obs[-1], masks)
+    return initial_policy_notice(session.policy, session.collector.last_obs, masks)
 
 
 def continue_run(
@@ -80,6 +84,7 @@ def continue_run(
     notices: list[str] = []
     with run.lock(), passed_on(notices.append):
         config = load_config(str(run.config_path), overrides).config
+        check_films(config)
         session = build_session(config)
         try:
             row = _restore(run, session, fresh_optimizer, notices)
@@ -148,6 +153,7 @@ def _train(
         finally:
             keeper.close()
         keeper.finish(outcome)
+        keeper.films.at_end(outcome, console.note)
         console.finished(outcome)
     return outcome
 

@@ -43,7 +43,7 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
 
         row: dict[str, Any]
         with np.errstate(over="ignore", invalid="ignore"):  # a loss that is no number is told below
-            row = rollout_metrics(rollout, s.collector.part_sums)
+            row = rollout_metrics(rollout)
             if s.envs.backend == "workers":
                 row["env/restarts"] = s.envs.restarts
             if s.reward_scale is not None:
@@ -73,6 +73,8 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         state.episodes += len(episodes)
         state.kl_stops += stats.stopped_by_kl
         state.recent.extend(episodes)
+        if s.tasks is not None:
+            s.tasks.take(episodes)
         updated = time.perf_counter()
 
         commands = control.poll()
@@ -96,9 +98,11 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         }
         if result is not None:
             row |= result.score.metrics() | {"eval/env_steps": result.env_steps}
-            row["eval/solved"] = s.solves(result.score.mean)
+            row["eval/solved"] = s.solves(result.score)
         if state.best_score is not None:
             row["eval/best"] = state.best_score
+        if s.tasks is not None:
+            row |= s.tasks.metrics()
         wanted = [
             command
             for hook in s.hooks
@@ -123,6 +127,8 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
             raise failed
         asked = Command.CHECKPOINT in commands
         keeper.save_if_due(result, scored.best, asked)
+        if result is not None:
+            keeper.film_if_wanted(result, scored.best)
         if asked:
             console.note(f"checkpoint saved at step {state.env_steps:,}")
         if scored.begun:
@@ -145,8 +151,7 @@ def _why_stop(
     s: Session, result: Result | None, stop: StopRequest, commands: set[Command]
 ) -> tuple[str | None, Status]:
     """The reason to end here, if there is one, and what that makes of the run."""
-    if result is not None and s.stop_at is not None and result.score.mean >= s.stop_at:
-        reason = f"evaluation reached {result.score.mean:.4g}, {s.stop_at:g} was wanted"
+    if result is not None and (reason := s.ended_by(result.score)) is not None:
         return reason, "solved" if s.state.solved else "finished"
     if (over := s.over()) is not None:
         return over, "finished"

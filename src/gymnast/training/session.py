@@ -11,20 +11,23 @@ import numpy as np
 from gymnast.algorithms import build_algorithm
 from gymnast.algorithms.algorithm import Algorithm
 from gymnast.config.schema import Config
-from gymnast.envs.build import build_envs
+from gymnast.envs.build import build_training_envs
 from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.spec import EnvSpec, read_spec
 from gymnast.errors import GymnastError
 from gymnast.policies.build import build_policy
 from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Optimizer, Policy
+from gymnast.rollout.ahead import AheadCollector
 from gymnast.rollout.collector import Collector
+from gymnast.rollout.evaluate import Score
 from gymnast.rollout.reward_scale import RewardScale
 from gymnast.training.budget import Budget, build_budget
 from gymnast.training.evaluator import EvalSchedule, Evaluator, InlineEvaluator
 from gymnast.training.hooks import Adjustments, Hook
 from gymnast.training.interventions import PlateauHook
 from gymnast.training.state import TrainState
+from gymnast.training.tasks import TaskBook, build_task_book
 
 
 @dataclass(slots=True)
@@ -37,7 +40,7 @@ class Session:
     policy: Policy
     optimizer: Optimizer
     algo: Algorithm
-    collector: Collector
+    collector: Collector | AheadCollector
     reward_scale: RewardScale | None
     evaluator: Evaluator
     eval_schedule: EvalSchedule
@@ -47,6 +50,7 @@ class Session:
     state: TrainState
     hooks: list[Hook]
     adjustments: Adjustments  # what hooks have made of the hyperparameters
+    tasks: TaskBook | None  # of a mix
 
     @property
     def stop_at(self) -> float | None:
@@ -54,8 +58,17 @@ class Session:
         wanted = self.config.stop.eval_return
         return self.spec.solved_at if wanted == "solved" else wanted
 
-    def solves(self, score: float) -> bool:
-        return self.spec.solved_at is not None and score >= self.spec.solved_at
+    def solves(self, score: Score) -> bool:
+        return bool(score.solves(self.spec))
+
+    def ended_by(self, score: Score) -> str | None:
+        """Why training ends with this score; None if it goes on."""
+        if self.config.stop.eval_return == "solved" and self.spec.tasks:
+            return "every task reached its threshold" if self.solves(score) else None
+        wanted = self.stop_at
+        if wanted is None or score.mean < wanted:
+            return None
+        return f"evaluation reached {score.mean:.4g}, {wanted:g} was wanted"
 
     def over(self) -> str | None:
         """Why there is nothing more to train, whatever evaluation says; None if there is."""
@@ -65,6 +78,7 @@ class Session:
         return self.budget.spent(self.state)
 
     def close(self) -> None:
+        self.collector.close()
         self.evaluator.close()
         self.envs.close()
 
@@ -78,6 +92,7 @@ class Session:
             "reward_scale": self.reward_scale.state() if self.reward_scale else None,
             "hooks": [hook.state() for hook in self.hooks],
             "adjustments": self.adjustments.state(),
+            "tasks": None if self.tasks is None else self.tasks.state(),
         }
 
     def restore(
@@ -98,10 +113,12 @@ class Session:
             for hook, stood in zip(self.hooks, state.get("hooks", []), strict=True):
                 hook.load_state(stood)
             self.adjustments.load_state(state.get("adjustments", []))
+        if self.tasks is not None:
+            self.tasks.load_state(state.get("tasks") or {})
         carried = state["collector"]
         if carried is None:
             notices.append("episodes start afresh")
-        elif not self.collector.load_state(carried):
+        elif not self.collector.load_state(self.policy, carried):
             same_number = len(carried["totals"]) == self.envs.n_envs
             reason = "cannot be carried over" if same_number else "is of another number of envs"
             notices.append(f"the state of {self.config.env.id} {reason}: its episodes start afresh")
@@ -111,7 +128,7 @@ class Session:
 def build_session(config: Config) -> Session:
     """Build every part; anything wrong with the config is found here, before a run folder exists."""
     spec = read_spec(config.env)
-    envs = build_envs(config.env, seed=config.seed)
+    envs = build_training_envs(config.env, seed=config.seed)
     try:
         return _build_around(config, spec, envs)
     except EnvFailure as failure:
@@ -123,15 +140,7 @@ def build_session(config: Config) -> Session:
 
 
 def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
-    policy = build_policy(
-        config.policy,
-        config.engine,
-        envs.observation_space,
-        envs.action_space,
-        config.seed,
-        config.device,
-        config.precision,
-    )
+    policy = _build_policy(config, envs)
     algo = build_algorithm(config.algo)
     longest = spec.max_episode_steps
     if not algo.uses_critic and longest is not None and config.algo.n_steps < longest:
@@ -150,7 +159,7 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
         policy=policy,
         optimizer=build_optimizer(policy.network, config.algo.optimizer_settings()),
         algo=algo,
-        collector=Collector(envs, policy, config.algo.n_steps, config.algo.sequence_length),
+        collector=_build_collector(config, envs, policy),
         reward_scale=RewardScale(n_envs, config.algo.clip_reward) if config.algo.normalize_reward else None,
         evaluator=_build_evaluator(config),
         eval_schedule=EvalSchedule(config, spec.solved_at),
@@ -160,6 +169,27 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
         state=TrainState(),
         hooks=[PlateauHook(config.interventions)] if config.interventions else [],
         adjustments=Adjustments(),
+        tasks=build_task_book(envs),
+    )
+
+
+def _build_collector(config: Config, envs: Envs, policy: Policy) -> Collector | AheadCollector:
+    steps, length = config.algo.n_steps, config.algo.sequence_length
+    if not config.collects_ahead:
+        return Collector(envs, policy, steps, length)
+    acting = _build_policy(config, envs)
+    return AheadCollector(Collector(envs, policy, steps, length, n_rollouts=2), acting)
+
+
+def _build_policy(config: Config, envs: Envs) -> Policy:
+    return build_policy(
+        config.policy,
+        config.engine,
+        envs.observation_space,
+        envs.action_space,
+        config.seed,
+        config.device,
+        config.precision,
     )
 
 

@@ -1,0 +1,80 @@
+"""Collecting ahead: the next rollout is collected while this one is learnt from.
+
+The thread that collects acts with a copy of the policy, taken before the update begins. So data is
+one update old when it is learnt from, always exactly one, and which weights acted at which step does
+not depend on the machine's speed. The randomness of acting is drawn before the thread begins.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from gymnast.policies.policy import Policy
+from gymnast.rollout.buffer import Rollout
+from gymnast.rollout.collector import Collector, Episode, Progress
+
+Collected = tuple[Rollout, list[Episode]]
+
+
+class AheadCollector:
+    """A collector that is always one rollout ahead of whoever learns."""
+
+    def __init__(self, collector: Collector, acting: Policy) -> None:
+        """`collector` keeps two rollouts; `acting` is a policy of the same layout that nobody else uses."""
+        self._collector, self._acting = collector, acting
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="gymnast-collector")
+        self._under_way: Future[Collected] | None = None
+        self._state: dict[str, Any] | None = None  # before the rollout under way
+
+    def collect(
+        self, policy: Policy, rng: np.random.Generator, progress: Progress | None = None
+    ) -> Collected:
+        """The rollout that was under way; the next one begins. The first time there is none to wait for."""
+        collector, acting = self._collector, self._acting
+        if self._under_way is None:
+            collected = collector.collect(policy, rng, progress)
+        else:
+            under_way, self._under_way = self._under_way, None
+            collected = under_way.result()
+        acting.take_from(policy)
+        # Envs that cannot be carried begin anew when a run is resumed: nobody need wait for where they stand.
+        self._state = None if collector.envs.carries_state else collector.state()
+        noise = collector.draw(policy, rng)
+        self._under_way = self._thread.submit(acting.network.beside, collector.collect_with, acting, noise)
+        return collected
+
+    def state(self) -> dict[str, Any]:
+        """As the collector's, after the rollout under way or before it; a resumed run does not learn from it."""
+        if self._under_way is not None:
+            if self._state is not None:
+                return self._state
+            self._under_way.exception()  # waits; a failure is told by the next `collect`
+        return self._collector.state()
+
+    def load_state(self, policy: Policy, state: dict[str, Any]) -> bool:
+        self._wait()
+        return self._collector.load_state(policy, state)
+
+    def close(self) -> None:
+        self._wait()
+        self._thread.shutdown()
+
+    def _wait(self) -> None:
+        if self._under_way is not None:
+            self._under_way.exception()
+            self._under_way = None
+
+    @property
+    def rollout(self) -> Rollout:
+        return self._collector.rollout
+
+    @property
+    def last_obs(self) -> np.ndarray:
+        return self._collector.last_obs
+
+    @property
+    def steps_done(self) -> int:
+        return self._collector.steps_done
