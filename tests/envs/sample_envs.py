@@ -185,6 +185,23 @@ class WithChild(Alone):
         return super().reset(seed=seed)
 
 
+class SeedIsIgnored(gym.Env):
+    """Random, but each copy from the same state: a fault that is easy to make and hard to see."""
+
+    observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+
+    def __init__(self) -> None:
+        self.random = np.random.default_rng(0)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        return self.random.uniform(-1, 1, 2).astype(np.float32), {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
+        obs = self.random.uniform(-1, 1, 2).astype(np.float32)
+        return obs, float(action[0]), bool(obs[0] > 0.9), False, {}
+
+
 class Huge(gym.Env):
     """Finite values whose sum is not."""
 

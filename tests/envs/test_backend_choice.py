@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from gymnast.envs import backend_choice
-from gymnast.envs.backend_choice import cache_file, choose_backend
+from gymnast.envs.backend_choice import choose_backend
 from gymnast.envs.build import build_envs
 from gymnast.envs.contract import Envs
+from gymnast.envs.machine_cache import cache_file
 from gymnast.envs.settings import EnvConfig
 
 

@@ -1,22 +1,19 @@
 """Backend `auto`: a rule where the answer is clear, a short measurement where it is not.
 
-The measured choice is remembered per machine in the user's cache folder, so only the first run of
-an env pays for it. A cache that is damaged or cannot be written is ignored.
+The measured choice is remembered for the machine (`machine_cache.py`), so only the first run of an env
+pays for it.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 from gymnast.envs.actions import random_actions
 from gymnast.envs.contract import EnvFailure, Envs
+from gymnast.envs.machine_cache import measured_key, recall, remember
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
 
@@ -50,12 +47,12 @@ def choose_backend(
         return "native"
     if not workers_possible():
         return "sync"
-    key = _key(config, n_envs, training)
-    remembered = _recall(key)
-    if remembered is None:
-        remembered = _measure(build)
-        _remember(key, remembered)
-    return remembered
+    key = measured_key(config, n_envs=n_envs, training=training)
+    if (remembered := recall("backends", key)) in ("sync", "workers"):
+        return str(remembered)
+    measured = _measure(build)
+    remember("backends", key, measured)
+    return measured
 
 
 def _measure(build: Build) -> str:
@@ -95,72 +92,3 @@ def _allowed(envs: Envs, actions: np.ndarray, random: np.random.Generator) -> np
     if envs.masks is None:
         return actions
     return random_actions(envs.action_space, envs.n_envs, random, envs.masks)
-
-
-def usable_cores() -> int:
-    """Cores this process may run on; containers and `taskset` allow fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-def _key(config: EnvConfig, n_envs: int, training: bool) -> str:
-    """All that the answer depends on: the env as configured, how many, the machine, the versions."""
-    # Imported here and below: CartPole starts without them, and they take a while.
-    import hashlib
-    import platform
-    from importlib.metadata import version
-
-    what = {
-        "env": config.model_dump(
-            mode="json", include={"id", "kwargs", "wrappers", "workers", "max_episode_steps"}
-        ),
-        "n_envs": n_envs,
-        "training": training,
-        "machine": [
-            platform.node(),
-            platform.machine(),
-            platform.processor(),
-            os.cpu_count(),
-            usable_cores(),
-        ],
-        "versions": [
-            platform.python_version(),
-            *map(version, ("gymnast", "gymnasium", "numpy")),
-        ],
-    }
-    return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def cache_file() -> Path:
-    """`backends.json` below GYMNAST_CACHE_DIR, or the user's cache folder."""
-    own = os.environ.get("GYMNAST_CACHE_DIR")
-    if own:
-        return Path(own) / "backends.json"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "gymnast" / "backends.json"
-
-
-def _read_cache() -> dict[str, str]:
-    try:
-        cached = json.loads(cache_file().read_text())
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home
-        return {}
-    return cached if isinstance(cached, dict) else {}
-
-
-def _recall(key: str) -> str | None:
-    choice = _read_cache().get(key)
-    return choice if choice in ("sync", "workers") else None
-
-
-def _remember(key: str, choice: str) -> None:
-    """Added by a whole new file in the old one's place: a reader never meets half of it."""
-    import tempfile
-
-    try:
-        path = cache_file()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False) as new:
-            json.dump({**_read_cache(), key: choice}, new)
-        Path(new.name).replace(path)
-    except (OSError, RuntimeError):
-        pass

@@ -28,9 +28,9 @@ from gymnast.envs.atari.games import (
     rom_path,
     step_limit,
 )
-from gymnast.envs.backend_choice import usable_cores
 from gymnast.envs.contract import EnvFailure, Step
 from gymnast.envs.in_process import episode_seed
+from gymnast.envs.machine_cache import usable_cores
 from gymnast.envs.settings import EnvConfig
 
 _NO_SEED = -1  # ALE: go on with the random numbers there are
