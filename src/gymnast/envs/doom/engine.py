@@ -1,8 +1,8 @@
 """Starting Doom's engine so that nothing of it is left anywhere: no process, no files, no shared memory.
 
-The engine writes its settings into the folder that it is started in, takes part in the terminal's Ctrl-C,
-and goes on waiting when the process that plays is killed. So it is started by a small script, in a folder
-of its own, and a guard (`guard.py`) sees to what is left in the end.
+The engine writes its settings into the folder that it is started in, takes signals that are meant for the
+process that plays (Ctrl-C), and goes on waiting when that one is killed. So it is started by a small script,
+in a folder of its own, and a guard (`guard.py`) sees to what is left in the end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gymnast.errors import GymnastError
 
 _SCRIPT = """\
 #!/bin/sh
-trap '' INT HUP
+trap '' INT HUP TERM QUIT
 cd {folder} || exit 1
 echo "$$ $*" >> engines
 exec {engine} "$@"

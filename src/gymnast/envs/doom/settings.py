@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from gymnast.config.values import PositiveCount, Section
-from gymnast.errors import did_you_mean
 
 # Heights that the engine can draw, by width.
 _DRAWN: dict[int, tuple[int, ...]] = {
@@ -29,10 +28,17 @@ RESOLUTIONS = tuple(f"{width}x{height}" for width, heights in _DRAWN.items() for
 
 
 def _known_resolution(value: object) -> object:
-    if isinstance(value, str) and value.lower() not in RESOLUTIONS:
-        hint = did_you_mean(value.lower(), RESOLUTIONS)
-        raise ValueError(f"the engine has no resolution {value!r}{hint}; it has {', '.join(RESOLUTIONS)}")
-    return value.lower() if isinstance(value, str) else value
+    if not isinstance(value, str) or value.lower() in RESOLUTIONS:
+        return value.lower() if isinstance(value, str) else value
+    width, _, height = value.lower().partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise ValueError(f"{value!r} is no resolution; write width and height like 160x120")
+
+    def distance(known: str) -> int:
+        known_width, _, known_height = known.partition("x")
+        return abs(int(width) - int(known_width)) + abs(int(height) - int(known_height))
+
+    raise ValueError(f"the engine cannot draw {value} (did you mean {min(RESOLUTIONS, key=distance)!r}?)")
 
 
 class DoomRewards(Section):

@@ -40,7 +40,7 @@ def scenario_game(scenario: Scenario, settings: VizDoomConfig, *, in_colours: bo
 
 def choose_map(game: vizdoom.DoomGame, scenario: Scenario, state: str | None, wad: str | None) -> None:
     """Set the map, and the files that it is in: all by absolute paths, and known to be there."""
-    own = read_wad(Path(wad).expanduser().resolve()) if wad is not None else None
+    own = read_wad(Path(wad).expanduser().absolute()) if wad is not None else None
     if scenario.whole_game:
         shipped = [read_wad(_PACKAGE / "freedoom1.wad"), read_wad(_PACKAGE / "freedoom2.wad")]
         known = shipped if own is None else [own]
