@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from gymnast.config.schedules import Schedule
 from gymnast.config.schema import Config
@@ -31,18 +31,28 @@ def sections_in(annotation: Any) -> list[type[Section]]:
 def section_at(path: Keys, data: Any) -> type[Section] | None:
     """The model of the map at `path`; `data` decides between the members of a union by `name`."""
     model: type[Section] = Config
+    names_entry = False  # whether the next part is a name that the user chose
     for part in path:
         if isinstance(part, int):
             data = data[part] if isinstance(data, (list, tuple)) and part < len(data) else None
             continue
         data = data.get(part) if isinstance(data, Mapping) else None
+        if names_entry:
+            names_entry = False
+            continue
         if part not in model.model_fields:
             return None
         candidates = sections_in(model.model_fields[part].annotation)
         if not candidates:
             return None
+        names_entry = is_map(model.model_fields[part].annotation)
         model = _choose(candidates, data)
-    return model
+    return None if names_entry else model
+
+
+def is_map(annotation: Any) -> bool:
+    """Whether a field's type is a map from names of the user's choice."""
+    return get_origin(annotation) is dict
 
 
 def _choose(candidates: list[type[Section]], data: Any) -> type[Section]:
@@ -80,7 +90,7 @@ def leaf_keys(
     known: set[str] = set()
     for name, field in model.model_fields.items():
         nested = nested_sections(field.annotation)
-        if not nested or "tuple" in str(field.annotation):
+        if not nested or "tuple" in str(field.annotation) or is_map(field.annotation):
             yield (*prefix, name)
             continue
         below = None if data is None else data.get(name) or {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from gymnast.config.fields import nested_sections
+from gymnast.config.fields import is_map, nested_sections
 from gymnast.config.schedules import Schedule
 from gymnast.config.schema import Config
 from gymnast.config.values import Section
@@ -54,7 +54,7 @@ def keys(model: type[Section] = Config, prefix: str = "", around: type[Section] 
     for name, field in _fields(model, around).items():
         found.append(_key(f"{prefix}{name}", field))
         sections = nested_sections(field.annotation)
-        below = [(section, keys(section, f"{prefix}{name}.", model)) for section in sections]
+        below = [(section, keys(section, _below(f"{prefix}{name}", field), model)) for section in sections]
         found += below[0][1] if len(below) == 1 else _together(below)
     return found
 
@@ -109,18 +109,25 @@ def _tables(
         sections = nested_sections(field.annotation)
         for section in sections:
             which = f" with `name: {_tag(section)}`" if len(sections) > 1 else ""
-            below += _tables(section, f"{key.name}.", f"`{key.name}`{which}", around=model)
+            start = _below(key.name, field)
+            below += _tables(section, start, f"`{start.removesuffix('.')}`{which}", around=model)
     return ["\n".join(lines) + "\n", *below]
 
 
 def _key(name: str, field: FieldInfo) -> Key:
-    if nested_sections(field.annotation) and "tuple" not in str(field.annotation):
+    one_section = "tuple" not in str(field.annotation) and not is_map(field.annotation)
+    if nested_sections(field.annotation) and one_section:
         default = "a section"
     elif field.is_required():
         default = "required"
     else:
         default = f"`{_shown(field.get_default(call_default_factory=True, validated_data={}))}`"
     return Key(name, default, field.description or "")
+
+
+def _below(key: str, field: FieldInfo) -> str:
+    """How the keys of the sections within a key begin."""
+    return f"{key}.NAME." if is_map(field.annotation) else f"{key}."
 
 
 def _shown(value: Any) -> str:
