@@ -119,7 +119,7 @@ def _check(reference: str, config_dirs: list[Path]) -> tuple[str | None, str]:
     from gymnast.config.load import load_config
     from gymnast.envs.mix.build import policy_spaces
     from gymnast.envs.spec import read_spec
-    from gymnast.errors import MissingExtra
+    from gymnast.errors import MissingExtra, MissingGame
 
     try:
         config = load_config(reference, config_dirs=config_dirs).config
@@ -127,6 +127,8 @@ def _check(reference: str, config_dirs: list[Path]) -> tuple[str | None, str]:
         read_spec(config.env)  # labels and names, one for each action and component
     except MissingExtra as missing:
         return None, f"  (needs gymnast[{missing.extra}] to run)"
+    except MissingGame:
+        return None, "  (needs your own copy of the game to run)"
     except GymnastError as error:
         return str(error), ""
     return None, ""
