@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gymnast.rollout.buffer import Rollout, allocate_rollout
-from gymnast.rollout.reward_scale import RewardScale
+from gymnast.rollout.reward_scale import RewardScale, TaskRewardScale, scale_in
 
 T, N, GAMMA = 12, 3, 0.9
 
@@ -72,3 +72,34 @@ def test_state_goes_on_exactly_and_copes_with_another_number_of_envs() -> None:
     assert (wider.mean, wider.var, wider.count) == (one.mean, one.var, one.count)
     numbers = {key: value for key, value in one.state().items() if key != "returns"}
     assert json.loads(json.dumps(numbers)) == numbers
+
+
+def test_tasks_of_a_mix_are_scaled_each_by_itself() -> None:
+    """As if each task were trained alone, whatever the others pay."""
+    rng = np.random.default_rng(0)
+    task_of = np.array([0, 1, 0, 1, 1])
+    scale = TaskRewardScale(("small", "large"), task_of, clip=None)
+    alone = [RewardScale(2, clip=None), RewardScale(3, clip=None)]
+    for _ in range(3):
+        rewards = rng.normal(size=(T, 5)) * np.where(task_of == 1, 1000.0, 0.01)
+        done = rng.random((T, 5)) < 0.2
+        mixed = allocate_rollout(T, 5, (1,), np.dtype(np.float32), (), np.int64)
+        mixed.rewards[...], mixed.terminated[...] = rewards, done
+        mixed.truncated[...] = False
+        divisor = scale.apply(mixed, 0.9)
+        divisors = []
+        for task, own in enumerate(alone):
+            single = rewards[:, task_of == task].astype(np.float32)
+            divisors.append(own.scale(single, done[:, task_of == task], 0.9))
+            assert np.array_equal(mixed.rewards[:, task_of == task], single)
+        assert divisor == np.mean(divisors)
+        assert scale.metrics() == dict(
+            zip(("task/small/reward_scale", "task/large/reward_scale"), divisors, strict=True)
+        )
+    assert divisors[1] > 1000 * divisors[0]
+    row = scale.metrics() | {"env/reward_scale": divisor}
+    assert [scale_in(row, task) for task in ("small", "large", None)] == [*divisors, divisor]
+    assert scale_in({}, None) == 1.0
+    again = TaskRewardScale(("large", "new"), np.array([0, 0, 0, 1]), clip=None)
+    again.load_state(scale.state())
+    assert again.state()["large"]["var"] == scale.state()["large"]["var"]

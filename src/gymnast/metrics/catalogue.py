@@ -119,7 +119,13 @@ _DECLARED = (
         low=0,
         better="lower",
     ),
-    _M("env/reward_scale", "What reward normalisation divides by.", "", 4, low=0),
+    _M(
+        "env/reward_scale",
+        "What reward normalisation divides by; of a mix, the mean over tasks.",
+        "",
+        4,
+        low=0,
+    ),
     _M(
         "env/reward_part/*",
         "Mean share of the reward that goes by this name: a wrapper's, or the env's own.",
@@ -139,6 +145,7 @@ _DECLARED = (
     _M("task/*/length/mean", "Mean steps of its last 100 episodes.", "steps", 1, low=0),
     _M("task/*/episodes", "Its training episodes finished.", "episodes", 0, low=0),
     _M("task/*/share", "Its share of the env copies, and so of the steps.", "", 3, low=0, high=1),
+    _M("task/*/reward_scale", "What reward normalisation divides its rewards by.", "", 4, low=0),
     _M("task/*/episode/*", "What its env tells of a finished episode, mean of its last 100.", "", 3),
     # Evaluation: only in the rows of updates that were followed by one.
     _M("eval/return/mean", "Mean return of the evaluation: the score.", "", 2, better="higher"),

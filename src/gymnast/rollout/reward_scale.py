@@ -6,10 +6,13 @@ rewards relative to each other. Only learning sees it; scores are of the env's o
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from gymnast.envs.contract import Envs
+from gymnast.envs.mix.mixed import task_rows
 from gymnast.rollout.buffer import Rollout
 
 
@@ -23,10 +26,13 @@ class RewardScale:
 
     def apply(self, rollout: Rollout, gamma: float) -> float:
         """Take the rollout into the moments, then scale its rewards in place; what they were divided by."""
-        seen = np.empty(rollout.rewards.shape)
-        done = rollout.terminated | rollout.truncated
-        for t, rewards in enumerate(rollout.rewards):
-            self.returns = self.returns * gamma + rewards
+        return self.scale(rollout.rewards, rollout.terminated | rollout.truncated, gamma)
+
+    def scale(self, rewards: np.ndarray, done: np.ndarray, gamma: float) -> float:
+        """As `apply`, for rewards [T, N] and where episodes ended [T, N]."""
+        seen = np.empty(rewards.shape)
+        for t, paid in enumerate(rewards):
+            self.returns = self.returns * gamma + paid
             seen[t] = self.returns
             self.returns[done[t]] = 0.0
         n, total = seen.size, self.count + seen.size
@@ -34,10 +40,14 @@ class RewardScale:
         spread = self.var * self.count + float(seen.var()) * n + delta**2 * self.count * n / total
         self.mean, self.var, self.count = self.mean + delta * n / total, spread / total, total
         divisor = float(np.sqrt(self.var + 1e-8))
-        rollout.rewards *= np.float32(1.0 / divisor)
+        rewards *= np.float32(1.0 / divisor)
         if self.clip is not None:
-            np.clip(rollout.rewards, -self.clip, self.clip, out=rollout.rewards)
+            np.clip(rewards, -self.clip, self.clip, out=rewards)
         return divisor
+
+    def metrics(self) -> dict[str, float]:
+        """What there is to say beyond what `apply` gave."""
+        return {}
 
     def state(self) -> dict[str, Any]:
         return {"returns": self.returns.copy(), "count": self.count, "mean": self.mean, "var": self.var}
@@ -46,3 +56,46 @@ class RewardScale:
         if len(state["returns"]) == len(self.returns):  # a resume may change n_envs
             self.returns[:] = state["returns"]
         self.count, self.mean, self.var = state["count"], state["mean"], state["var"]
+
+
+class TaskRewardScale:
+    """A scale for each task of a mix: what one game pays for a shot, another pays for a lifetime."""
+
+    def __init__(self, names: Sequence[str], task_of: np.ndarray, clip: float | None) -> None:
+        self.names = tuple(names)
+        self._rows = [np.flatnonzero(task_of == task) for task in range(len(names))]
+        self._scales = [RewardScale(len(rows), clip) for rows in self._rows]
+        self._divisors = [1.0] * len(names)
+
+    def apply(self, rollout: Rollout, gamma: float) -> float:
+        """As of one scale, task by task; the mean of what rewards were divided by."""
+        done = rollout.terminated | rollout.truncated
+        for task, (rows, scale) in enumerate(zip(self._rows, self._scales, strict=True)):
+            own = rollout.rewards[:, rows]
+            self._divisors[task] = scale.scale(own, done[:, rows], gamma)
+            rollout.rewards[:, rows] = own
+        return float(np.mean(self._divisors))
+
+    def metrics(self) -> dict[str, float]:
+        return {
+            f"task/{name}/reward_scale": value for name, value in zip(self.names, self._divisors, strict=True)
+        }
+
+    def state(self) -> dict[str, Any]:
+        return {name: scale.state() for name, scale in zip(self.names, self._scales, strict=True)}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        for name, scale in zip(self.names, self._scales, strict=True):
+            if name in state:  # a resume may bring other tasks
+                scale.load_state(state[name])
+
+
+def scale_in(metrics: Mapping[str, Any], task: str | None) -> float:
+    """What rewards (of this task, if there are several) were divided by in the update of these metrics."""
+    own = None if task is None else metrics.get(f"task/{task}/reward_scale")
+    return float(own or metrics.get("env/reward_scale") or 1.0)
+
+
+def build_reward_scale(envs: Envs, clip: float | None) -> RewardScale | TaskRewardScale:
+    mixed = task_rows(envs)
+    return RewardScale(envs.n_envs, clip) if mixed is None else TaskRewardScale(*mixed, clip)

@@ -9,6 +9,7 @@ from typing import Any
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import RunFailed
 from gymnast.metrics.recorder import Recorder
+from gymnast.rollout.reward_scale import scale_in
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import list_checkpoints, prune, save_checkpoint
 from gymnast.runs.store import Run
@@ -88,7 +89,7 @@ class Keeper:
     def film_if_wanted(self, result: Result, best: bool) -> None:
         """A film of the weights that have just been scored, where the config asks for one."""
         s = self._session
-        scale = float(self._row.get("env/reward_scale", 1.0)) if s.algo.uses_critic else None
+        scale = scale_in(self._row, next(iter(s.spec.tasks), None)) if s.algo.uses_critic else None
         self.films.after_evaluation(s.policy, result, best, scale)
 
     def save_last(self, reason: str) -> None:

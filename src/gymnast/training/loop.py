@@ -48,6 +48,7 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
                 row["env/restarts"] = s.envs.restarts
             if s.reward_scale is not None:
                 row["env/reward_scale"] = s.reward_scale.apply(rollout, hp.gamma)
+                row |= s.reward_scale.metrics()
             batch = s.algo.targets(rollout, hp)
             row |= target_metrics(batch, s.algo.uses_critic)
             if s.policy.popart is not None and s.algo.uses_critic:

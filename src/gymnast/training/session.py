@@ -21,7 +21,7 @@ from gymnast.policies.policy import Optimizer, Policy
 from gymnast.rollout.ahead import AheadCollector
 from gymnast.rollout.collector import Collector
 from gymnast.rollout.evaluate import Score
-from gymnast.rollout.reward_scale import RewardScale
+from gymnast.rollout.reward_scale import RewardScale, TaskRewardScale, build_reward_scale
 from gymnast.training.budget import Budget, build_budget
 from gymnast.training.evaluator import EvalSchedule, Evaluator, InlineEvaluator
 from gymnast.training.hooks import Adjustments, Hook
@@ -41,7 +41,7 @@ class Session:
     optimizer: Optimizer
     algo: Algorithm
     collector: Collector | AheadCollector
-    reward_scale: RewardScale | None
+    reward_scale: RewardScale | TaskRewardScale | None
     evaluator: Evaluator
     eval_schedule: EvalSchedule
     budget: Budget
@@ -160,7 +160,9 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
         optimizer=build_optimizer(policy.network, config.algo.optimizer_settings()),
         algo=algo,
         collector=_build_collector(config, envs, policy),
-        reward_scale=RewardScale(n_envs, config.algo.clip_reward) if config.algo.normalize_reward else None,
+        reward_scale=build_reward_scale(envs, config.algo.clip_reward)
+        if config.algo.normalize_reward
+        else None,
         evaluator=_build_evaluator(config),
         eval_schedule=EvalSchedule(config, spec.solved_at),
         budget=build_budget(config.budget, n_envs),

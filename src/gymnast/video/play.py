@@ -52,6 +52,7 @@ class Stage:
 
     def __init__(self, config: Config, seed: int, task: str | None = None) -> None:
         number, env = _chosen(config.env, task)
+        self.task = None if config.env.mix is None else config.env.tasks[number].name
         seed = seed if config.env.mix is None else task_seed(seed, number)
         spec = read_spec(env)
         self.labels = spec.action_labels

@@ -16,6 +16,7 @@ from gymnast.envs.contract import EnvFailure
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.load import load_policy
 from gymnast.policies.threads import limit_threads
+from gymnast.rollout.reward_scale import scale_in
 from gymnast.runs.checkpoint import Checkpoint, best_checkpoint, load_policy_arrays
 from gymnast.runs.files import write_failed
 from gymnast.runs.store import Run
@@ -72,7 +73,7 @@ def player_of(
     arrays, scale, env_steps = None, 1.0, 0
     if checkpoint is not None:
         arrays, sidecar = load_policy_arrays(checkpoint)
-        scale = float(sidecar.metrics.get("env/reward_scale") or 1.0)
+        scale = scale_in(sidecar.metrics, stage.task)
         env_steps = checkpoint.env_steps
     policy = load_policy(config, stage.envs.observation_space, stage.envs.action_space, arrays)
     learnt = checkpoint is not None and build_algorithm(config.algo).uses_critic

@@ -34,7 +34,7 @@ def build_mix(
 
     tasks = config.tasks
     if counts is None:
-        n_envs = config.n_envs if n_envs is None else n_envs
+        n_envs = config.copies if n_envs is None else n_envs
         if n_envs < len(tasks):
             raise GymnastError(f"{n_envs} envs are too few for the {len(tasks)} tasks of env.mix")
         counts = shares([task.weight for task in tasks], n_envs)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.envs.contract import EnvFailure, Envs, Step
+from gymnast.envs.groups import groups_of
 from gymnast.envs.in_process import Frame
 from gymnast.envs.mix.form import MixForm
 
@@ -208,4 +209,7 @@ def _without_episodes(snapshot: dict[str, Any]) -> dict[str, Any]:
 
 def task_rows(envs: Envs) -> tuple[tuple[str, ...], np.ndarray] | None:
     """The names of the tasks and which of them each env plays [N]; None unless envs are of several."""
-    return (envs.form.names, envs.task_of) if isinstance(envs, MixedEnvs) else None
+    parts: list[Any] = [group.envs for group in groups_of(envs)]
+    if not all(hasattr(part, "task_of") for part in parts):
+        return None
+    return parts[0].form.names, np.concatenate([part.task_of for part in parts])
