@@ -377,6 +377,10 @@ def test_the_spec_of_a_mix() -> None:
     assert spec.description == "a and b at once."
     assert spec.is_solved(7.0, {"a": 4.0, "b": 8.0}) is True
     assert spec.is_solved(50.0, {"a": 99.0, "b": 7.0}) is False
+    alike = [
+        {**chore(name), "spec": {"action_labels": ["stay", way]}} for name, way in (("a", "go"), ("b", "run"))
+    ]
+    assert read_spec(mixed(*alike)).action_labels == ("stay", "go / run")
     entries[1]["spec"] = {}
     open_ended = read_spec(mixed(*entries))
     assert open_ended.solved_at is None

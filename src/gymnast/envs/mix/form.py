@@ -75,7 +75,7 @@ class MixForm:
     def labels(self, labels: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         """The labels of all actions from those of each task."""
         if self.blocks is None:
-            return labels[0]
+            return tuple(" / ".join(dict.fromkeys(same)) for same in zip(*labels, strict=True))
         return tuple(
             f"{name}: {label}" for name, own in zip(self.names, labels, strict=True) for label in own
         )
