@@ -127,5 +127,5 @@ def test_one_game_is_shown_with_its_states_though_its_rom_is_missing() -> None:
 
 
 def test_an_unknown_game_is_met_with_the_nearest() -> None:
-    with pytest.raises(GymnastError, match="no game 'SuperMaroBros-Nes'.*'SuperMarioBros-Nes'"):
+    with pytest.raises(GymnastError, match=r"no game 'SuperMaroBros-Nes'.*'SuperMarioBros-Nes'"):
         CliRunner().invoke(app, ["list", "SuperMaroBros-Nes"], catch_exceptions=False)

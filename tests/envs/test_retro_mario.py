@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -11,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gymnast.envs.retro.episodes import RetroEpisodes
+from gymnast.envs.retro.mario_levels import STATES, area_of, level_state
 from gymnast.envs.retro.rewards import RetroRewards, Share, resolve_shares
 from gymnast.envs.retro.settings import RewardPart
 from gymnast.envs.retro.tables import LEVELS_DONE, TABLES
+from gymnast.errors import GymnastError
 
 MARIO = TABLES["SuperMarioBros-Nes"]
 VARIABLES = ["levelHi", "levelLo", "lives", "time", "xscrollHi", "xscrollLo"]
@@ -162,11 +165,70 @@ def test_what_is_counted_is_carried() -> None:
 )
 def test_gains_and_losses_make_up_the_change(values: list[int], weight: float, limit: int | None) -> None:
     change, gain, loss = (Share("x", kind, weight, limit) for kind in ("change", "gain", "loss"))
-    for before, now in zip(values, values[1:], strict=False):
+    for before, now in pairwise(values):
         whole = change.of(before, now)
         assert whole == pytest.approx(gain.of(before, now) - loss.of(before, now))
         if limit is not None and abs(now - before) > limit:
             assert whole == 0
     if limit is None:  # what is counted as change cannot be earned twice by going back and forth
-        total = sum(change.of(before, now) for before, now in zip(values, values[1:], strict=False))
+        total = sum(change.of(before, now) for before, now in pairwise(values))
         assert total == pytest.approx(weight * (values[-1] - values[0]))
+
+
+class ConsoleModel:
+    """The part of the game that loads a level after a lost life, as its disassemblies have it."""
+
+    def __init__(self, loads: bool = True) -> None:
+        self.memory, self.data, self.em = self, self, self
+        self.ram = {0x0E: 8, 0x75A: 2, 0x75C: 0, 0x75F: 0, 0x760: 0}
+        self.loads = loads
+        self.frames = 0
+        self.loaded: tuple[int, int] | None = None  # world and area
+
+    def assign(self, address: int, kind: str, value: int) -> None:
+        self.ram[address] = value
+
+    def extract(self, address: int, kind: str) -> int:
+        return self.ram[address]
+
+    def step(self) -> None:
+        self.frames += 1
+        if self.ram[0x0E] == 6:  # PlayerLoseLife, then ContinueGame
+            self.ram[0x75A] -= 1
+            self.ram[0x0E] = 0
+            self.loaded = self.ram[0x75F], self.ram[0x760]
+            self.frames = 0
+        elif self.ram[0x0E] == 0 and self.frames > 150:
+            self.ram[0x0E] = 7  # the picture of the world's name is over: Mario appears
+        elif self.ram[0x0E] == 7 and self.frames > 180 and self.loads:
+            self.ram[0x0E] = 8
+
+    def update_ram(self) -> None:
+        pass
+
+    def get_state(self) -> bytes:
+        return repr(sorted(self.ram.items())).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "loaded"),
+    [("Level1-2", (0, 2)), ("Level1-4", (0, 4)), ("Level3-2", (2, 1)), ("Level8-3", (7, 2))],
+)
+def test_any_level_is_loaded_by_the_game_itself(name: str, loaded: tuple[int, int]) -> None:
+    console = ConsoleModel()
+    state = level_state(console, name)
+    assert console.loaded == loaded
+    assert state == console.get_state()
+    assert (console.ram[0x0E], console.ram[0x75A]) == (8, 2)  # Mario is played, with as many lives as before
+    assert (console.ram[0x75F] + 1, console.ram[0x75C] + 1) == (int(name[5]), int(name[7]))
+
+
+def test_a_game_that_does_not_go_to_the_level_is_an_error() -> None:
+    with pytest.raises(GymnastError, match="did not go to Level1-2"):
+        level_state(ConsoleModel(loads=False), "Level1-2")
+
+
+def test_worlds_have_four_stages_and_some_an_area_more() -> None:
+    assert len(STATES) == 32
+    assert [area_of(1, stage) for stage in range(1, 5)] == [0, 2, 3, 4]
+    assert [area_of(3, stage) for stage in range(1, 5)] == [0, 1, 2, 3]

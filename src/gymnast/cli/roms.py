@@ -143,7 +143,7 @@ def _show_game(game: str, as_json: bool) -> None:
 def _about(game: str) -> dict[str, Any]:
     from gymnast.envs.retro import library
     from gymnast.envs.retro.buttons import default_labels
-    from gymnast.envs.retro.tables import TABLES, GameTable
+    from gymnast.envs.retro.tables import LEVELS_DONE, TABLES, GameTable
 
     plain = library.short_name(game.removeprefix(library.PREFIX))
     known = library.games()
@@ -157,11 +157,11 @@ def _about(game: str) -> dict[str, Any]:
         "console": system,
         "rom": None if rom is None else str(rom),
         "sha1": library.hashes(folder),
-        "states": library.states(folder),
+        "states": sorted({*library.states(folder), *table.made_states}),
         "default_state": library.default_state(folder),
         "buttons": [button for button in library.buttons(system) if button is not None],
         "actions": list(table.actions or default_labels(library.button_groups(system))),
-        "variables": [*library.variables(folder), *table.variables],
+        "variables": [*library.variables(folder), *table.variables, LEVELS_DONE],
         "scenarios": library.scenarios(folder),
         "reward_parts": list(table.rewards),
     }

@@ -71,7 +71,7 @@ class RetroEpisodes(gym.Wrapper[Any, Any, Any, Any]):
         # Where a life goes with it, the player was sent back and did not get through.
         finished = new_level and not life_lost
         self._levels_done += finished
-        gained = self._gains(info, new_level) if PROGRESS in self._made else reward > 0
+        gained = self._gains(info, new_level) if PROGRESS in self._made else float(reward) > 0
         self._idle = 0 if gained or finished else self._idle + 1
         terminated = terminated or (self._end_on_level and finished) or (self._end_on_life and life_lost)
         if self._patience is not None and self._idle >= self._patience and not terminated:

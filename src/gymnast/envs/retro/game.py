@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import gymnasium as gym
@@ -13,7 +13,7 @@ import stable_retro
 
 from gymnast.envs.retro import library
 from gymnast.envs.retro.buttons import button_masks, default_labels
-from gymnast.envs.retro.tables import TABLES
+from gymnast.envs.retro.tables import TABLES, GameTable
 from gymnast.errors import GymnastError, MissingGame, did_you_mean
 
 
@@ -50,8 +50,9 @@ class RetroGame(gym.Env[Any, Any]):
             )
         buttons = library.buttons(system)
         labels = actions
+        table = TABLES.get(name, GameTable())
         if labels is None:
-            labels = _table_actions(name) or default_labels(library.button_groups(system))
+            labels = table.actions or default_labels(library.button_groups(system))
         self.action_labels, self._masks = button_masks(labels, buttons)
         self.action_space = gym.spaces.Discrete(len(self._masks))
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": 60}
@@ -59,19 +60,33 @@ class RetroGame(gym.Env[Any, Any]):
         self._noop_max = noop_max
         self._nothing = np.zeros(len(buttons), np.uint8)
         self._ram = obs == "ram"
-        chosen_state = _checked("env.state", state, library.states(folder), name, "state")
+        own_states = library.states(folder)
+        known_states = sorted({*own_states, *table.made_states})
+        chosen_state = _checked("env.state", state, known_states, name, "state")
+        made = chosen_state if chosen_state not in own_states else None
         chosen_scenario = _checked(
             "env.retro.scenario", scenario, library.scenarios(folder), name, "scenario"
         )
         self._console = _switched_on(
             game=folder,
-            state=stable_retro.State.DEFAULT if chosen_state is None else chosen_state,
+            state=stable_retro.State.DEFAULT if chosen_state is None or made else chosen_state,
             scenario=chosen_scenario,
             inttype=library.integrations(),
             obs_type=stable_retro.Observations.RAM if self._ram else stable_retro.Observations.IMAGE,
             render_mode="rgb_array",
         )
         self.observation_space = self._console.observation_space
+        if made is not None and table.make_state is not None:
+            self._make_state(table.make_state, made)
+
+    def _make_state(self, make_state: Callable[[Any, str], bytes], name: str) -> None:
+        """Start from a state that is made by playing."""
+        try:
+            self._console.reset()
+            self._console.initial_state = make_state(self._console, name)
+        except BaseException:
+            self.close()  # otherwise the process could start no other
+            raise
 
     def get_action_meanings(self) -> list[str]:
         """Gymnasium's custom for naming actions."""
@@ -115,7 +130,7 @@ class RetroGame(gym.Env[Any, Any]):
         columns = np.arange(shape[1]) * screen.shape[1] // shape[1]
         return screen[rows[:, None], columns]
 
-    def render(self) -> np.ndarray | None:  # type: ignore[override]
+    def render(self) -> np.ndarray | None:
         return None if self.render_mode is None else self._screen()
 
     def get_state(self) -> dict[str, Any]:
@@ -131,10 +146,6 @@ class RetroGame(gym.Env[Any, Any]):
     def close(self) -> None:
         """Switch the console off: the next one in this process can be started."""
         self._console.close()
-
-
-def _table_actions(name: str) -> tuple[str, ...] | None:
-    return TABLES[name].actions if name in TABLES else None
 
 
 def _checked(key: str, value: str | None, known: list[str], game: str, what: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Registers every game with Gymnasium as `Retro/<Game>`; whether its ROM is there is seen when it is built."""
+"""Registers every game with Gymnasium as `Retro/<Game>`; building one shows whether its ROM is there."""
 
 from __future__ import annotations
 

@@ -6,9 +6,11 @@ replaced from a config; see `env.retro`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from gymnast.envs.retro import mario_levels
 from gymnast.envs.retro.settings import RewardPart
 
 PROGRESS = "progress"  # the variable whose growth is a gain, where a game has one
@@ -24,6 +26,9 @@ class GameTable:
     level: tuple[str, ...] = ()  # the level is another when one of these changes
     lives: str | None = None  # `lives`, if unset and the game has it
     rewards: Mapping[str, RewardPart] = field(default_factory=dict)  # parts that a config may name
+    # States beyond the library's, and what makes one: the emulator's state from its env and a name.
+    made_states: tuple[str, ...] = ()
+    make_state: Callable[[Any, str], bytes] | None = None
 
 
 _DEATH = RewardPart(variable="lives", counts="loss", weight=-5.0)
@@ -51,6 +56,8 @@ TABLES: Mapping[str, GameTable] = {
             "death": _DEATH,
             "level": _LEVEL,
         },
+        made_states=mario_levels.STATES,
+        make_state=mario_levels.level_state,
     ),
     "SonicTheHedgehog-Genesis": GameTable(
         actions=("NOOP", "LEFT", "RIGHT", "DOWN", "LEFT+DOWN", "RIGHT+DOWN", "DOWN+B", "B", "RIGHT+B"),
