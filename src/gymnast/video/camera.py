@@ -16,6 +16,7 @@ from gymnast.video.observation_picture import ObservationPicture
 logger = logging.getLogger("gymnast")
 
 DEFAULT_FPS = 30.0
+DRAWN_FPS = 10.0  # bars want to be read
 
 
 class Camera(gym.Wrapper[Any, Any, Any, Any]):
@@ -50,7 +51,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
             else:
                 reason = "it gives no picture"
             if picture is not None:
-                return picture
+                return picture.copy()  # an env may draw the next one into the same array
             self.renders = False
             logger.warning("%s cannot be rendered (%s); its observations are drawn", self.env, reason)
         return self._drawn.draw(observation)
@@ -62,7 +63,7 @@ def steps_per_second(env: gym.Env[Any, Any]) -> float:
     for key in ("render_fps", "video.frames_per_second"):
         if fps := env.metadata.get(key):
             return float(fps)
-    return DEFAULT_FPS
+    return DEFAULT_FPS if env.render_mode == "rgb_array" else DRAWN_FPS
 
 
 def build_camera(config: EnvConfig, *, training: bool, names: tuple[str, ...] = ()) -> Camera:
