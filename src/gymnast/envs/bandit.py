@@ -76,7 +76,7 @@ class BanditEnv(gym.Env[Any, Any]):
             self._drawn.note(int(action), reward)
         return 0, reward, self._pulls >= self.horizon, False, {}
 
-    def render(self) -> np.ndarray | None:  # type: ignore[override]  # Gymnasium allows any frame
+    def render(self) -> np.ndarray | None:
         if self.render_mode != "rgb_array":
             return None
         from gymnast.envs.bandit_picture import draw_bandit

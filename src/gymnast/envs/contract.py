@@ -58,10 +58,13 @@ class Envs(Protocol):
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]  # Discrete from 0, Box [A] float32; any other as the env has it
     seeds: list[int]  # the seed each env was first reset with, or started anew with
-    restarts: int  # processes that died or hung and were started anew
     reward_parts: tuple[str, ...]  # names of the shares of the reward that the env or wrappers tell apart
     episode_values: tuple[str, ...]  # names of what the env or wrappers tell of a finished episode
     carries_state: bool  # whether `snapshot` can bring every env back exactly
+
+    @property
+    def restarts(self) -> int:
+        """Processes that died or hung and were started anew."""
 
     @property
     def masks(self) -> np.ndarray | None:

@@ -70,15 +70,14 @@ class TMazeEnv(gym.Env[Any, Any]):
         late = self._elapsed >= self.max_steps  # part of the task, hence terminated and not truncated
         return seen, -1.0 if late else 0.0, late, False, {}
 
-    def render(self) -> np.ndarray | None:  # type: ignore[override]  # Gymnasium allows any frame
+    def render(self) -> np.ndarray | None:
         if self.render_mode != "rgb_array":
             return None
         from gymnast.envs.tmaze_picture import draw_tmaze
 
-        if self._turned is not None:
+        right: bool | None = None  # still to be seen
+        if self._turned is not None or self._elapsed >= self.max_steps:
             right = self._turned == self._right_turn
-        else:
-            right = False if self._elapsed >= self.max_steps else None
         turned = None if self._turned is None else -1 if self._turned == TURN_LEFT else 1
         return draw_tmaze(self.length, self._position, self._right_turn == TURN_LEFT, turned, right)
 

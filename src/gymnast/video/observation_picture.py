@@ -34,9 +34,9 @@ class ObservationPicture:
         canvas.text(self._title, 16, 12, 24)
         if len(named) > len(shown):
             canvas.text(f"{len(shown)} of {len(named)} components", WIDTH - 16, 14, 20, FAINT, "right")
-        for index, (name, value) in enumerate(shown):
+        for index, (name, number) in enumerate(shown):
             column, row = divmod(index, rows)
-            self._bar(canvas, name, value, 16 + column * WIDTH / columns, _HEAD + row * ROW, WIDTH / columns)
+            self._bar(canvas, name, number, 16 + column * WIDTH / columns, _HEAD + row * ROW, WIDTH / columns)
         return canvas.array()
 
     def _components(self, name: str, value: np.ndarray) -> Iterator[tuple[str, float]]:

@@ -86,11 +86,10 @@ class Stage:
                 obs, reward = step.obs, float(step.rewards[0])
                 steps += 1
                 done = bool(step.terminated[0] or step.truncated[0])
+                ending: str | None = "cut here" if steps >= max_steps else None
                 if done:
                     ending = "end" if step.terminated[0] else "time is up"
                     state.reset(np.ones(1, bool))
-                else:
-                    ending = "cut here" if steps >= max_steps else None
                 shot = Shot(
                     picture=self._picture(after_step=True),
                     episode=episode,
