@@ -159,7 +159,7 @@ def document(records: dict[str, list[dict[str, Any]]]) -> str:
         "know the time reaches the goal with probability 0.7402 (0.7442 if it does), and over 2,000 "
         "episodes luck alone moves its score by ± 0.01.",
         "",
-        "A mix plays as many episodes of each task. Its score is the mean over tasks, whose own stand in brackets.",
+        "A mix plays as many episodes of each task; its score is the mean over tasks, each in brackets.",
         "",
         'A score in bold reached the aim. `make results ARGS="--only Taxi-v4:ppo"` renews one row.',
         "",

@@ -135,4 +135,6 @@ def _shown(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
+    if value == "":
+        return '""'
     return str(list(value)) if isinstance(value, tuple) else str(value)

@@ -71,15 +71,10 @@ class Config(Section):
     @model_validator(mode="after")
     def _sections_fit_together(self) -> Config:
         problems: dict[str, str] = {}
-        n_envs, n_steps = self.env.n_envs, self.algo.n_steps
-        try:
-            self.algo.minibatch_size(n_envs * n_steps)
-        except ValueError as error:
-            problems["algo.batch_size"] = f"{error} ({n_envs} envs × {n_steps} steps)"
         if self.env.groups > 1 and self.policy.memory != "none":
             problems["env.groups"] = "a policy with a memory acts for all envs at once; say 1"
-        if self.policy.memory != "none" and not problems:
-            problems |= memory_problems(self.algo, n_envs)
+        elif isinstance(self.env.n_envs, int):  # `auto` is checked once it is a number
+            problems |= self._misfitting_batch(self.env.n_envs)
         if self.collects_ahead and self.policy.memory != "none":
             problems["algo.collect_ahead"] = "a policy with a memory cannot act from older weights; say false"
         if self.policy.shared and self.policy.critic_hidden is not None:
@@ -103,6 +98,20 @@ class Config(Section):
         if problems:
             raise MisfitError(problems)
         return self
+
+    def fits(self, n_envs: int) -> bool:
+        """Whether so many envs go with the other settings."""
+        fewest = self.env.groups * max(1, len(self.env.mix or ()))
+        return n_envs >= fewest and not self._misfitting_batch(n_envs)
+
+    def _misfitting_batch(self, n_envs: int) -> dict[str, str]:
+        """Minibatches, or sequences, that do not divide a rollout of so many envs."""
+        n_steps = self.algo.n_steps
+        try:
+            self.algo.minibatch_size(n_envs * n_steps)
+        except ValueError as error:
+            return {"algo.batch_size": f"{error} ({n_envs} envs × {n_steps} steps)"}
+        return memory_problems(self.algo, n_envs) if self.policy.memory != "none" else {}
 
     def _misfitting_rules(self) -> dict[str, str]:
         """Interventions whose setting is none that this algorithm can change while it runs."""

@@ -16,12 +16,13 @@ from pydantic import (
     model_validator,
 )
 
-from gymnast.config.values import MisfitError, PositiveCount, Section
+from gymnast.config.values import EnvCount, MisfitError, PositiveCount, Section
 from gymnast.envs.atari.settings import AtariConfig
 from gymnast.envs.doom.settings import VizDoomConfig
 from gymnast.envs.families import FAMILY_SETTINGS, misfits
 from gymnast.envs.restarts import RestartConfig
 from gymnast.envs.retro.settings import RetroConfig
+from gymnast.errors import GymnastError
 
 Backend = Literal["auto", "sync", "workers", "native", "envpool"]
 
@@ -56,8 +57,13 @@ class SpecConfig(Section):
 class EnvSettings(Section):
     """What makes an environment: that of the whole section, or one task of a mix."""
 
-    id: str = Field("", description="A Gymnasium id, or `package.module:EnvClass`.")
-    n_envs: PositiveCount = Field(8, description="Copies stepped together.")
+    id: str = Field(
+        "",
+        description="A Gymnasium id, or `package.module:EnvClass`. Needed, unless each task of `mix` has one.",
+    )
+    n_envs: EnvCount = Field(
+        8, description="Copies stepped together; auto: as `gymnast tune-envs` measures on this machine."
+    )
     groups: PositiveCount = Field(
         1,
         description="Groups of copies stepped in turn: while the policy acts for one, the others step. 2 pays"
@@ -86,6 +92,13 @@ class EnvSettings(Section):
     vizdoom: VizDoomConfig = Field(default_factory=VizDoomConfig, description="Doom; see docs/vizdoom.md.")
     retro: RetroConfig = Field(default_factory=RetroConfig, description="Console games; see docs/retro.md.")
     spec: SpecConfig = Field(default_factory=SpecConfig, description="Labels, names, range, threshold.")
+
+    @property
+    def copies(self) -> int:
+        """`n_envs` as a number; `auto` becomes one before a run starts, and nowhere else."""
+        if self.n_envs == "auto":
+            raise GymnastError(f"env.n_envs of {self.id} is auto: only training measures it; say a number")
+        return self.n_envs
 
 
 class TaskConfig(EnvSettings):
