@@ -39,7 +39,7 @@ def build_envs(
         return build_mix(
             config, n_envs=n_envs, seed=seed, training=training, render_mode=render_mode, backend=backend
         )
-    n_envs = config.n_envs if n_envs is None else n_envs
+    n_envs = config.copies if n_envs is None else n_envs
     _check_masks_wanted(config, training)
     seeds = env_seeds(seed, n_envs)
 
@@ -55,7 +55,7 @@ def build_envs(
         return _in_process(config, seeds, training, render_mode)
 
     def why_not(name: str) -> str | None:
-        return _why_not(config, n_envs, name, training, render_mode)
+        return why_not_backend(config, n_envs, name, training=training, render_mode=render_mode)
 
     chosen = backend or config.backend
     if chosen == "auto":
@@ -90,7 +90,7 @@ def build_training_envs(config: EnvConfig, *, seed: int) -> Envs:
 
     parts: list[Envs] = []
     try:
-        for index, size in enumerate(group_sizes(config.n_envs, config.groups)):
+        for index, size in enumerate(group_sizes(config.copies, config.groups)):
             own_seed = int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
             parts.append(build_envs(config, n_envs=size, seed=own_seed))
     except BaseException:
@@ -100,8 +100,8 @@ def build_training_envs(config: EnvConfig, *, seed: int) -> Envs:
     return GroupedEnvs(parts)
 
 
-def _why_not(
-    config: EnvConfig, n_envs: int, backend: str, training: bool, render_mode: str | None
+def why_not_backend(
+    config: EnvConfig, n_envs: int, backend: str, *, training: bool = True, render_mode: str | None = None
 ) -> str | None:
     """Why a backend cannot step these envs, or None if it can."""
     if backend == "native":
@@ -156,4 +156,4 @@ def env_seeds(seed: int, count: int) -> list[int]:
     return list(dict.fromkeys(words.tolist()))[:count]
 
 
-__all__ = ["BACKENDS", "build_envs", "env_seeds", "make_env"]
+__all__ = ["BACKENDS", "build_envs", "env_seeds", "make_env", "why_not_backend"]

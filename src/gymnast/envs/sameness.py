@@ -27,7 +27,7 @@ def warn_of_same_copies(config: EnvConfig, backend: str, seed: int, obs: np.ndar
     `obs` [N, …] may be what the copies showed first: where that differs there is nothing to measure.
     The tasks of a mix differ by themselves.
     """
-    if config.n_envs == 1 or config.mix is not None or (obs is not None and not _alike(obs)):
+    if config.copies == 1 or config.mix is not None or (obs is not None and not _alike(obs)):
         return False
     key = measured_key(config, backend=backend, question="sameness")
     same = recall("sameness", key)
@@ -70,7 +70,7 @@ def _measure(config: EnvConfig, backend: str, seed: int) -> bool | None:
     """By copies of their own, so that nothing is left of it in those that train."""
     copies = config.model_copy(update={"restarts": RestartConfig(budget=0)})
     try:
-        envs = build_envs(copies, n_envs=min(config.n_envs, _COPIES), seed=seed, backend=backend)
+        envs = build_envs(copies, n_envs=min(config.copies, _COPIES), seed=seed, backend=backend)
         try:
             return copies_agree(envs)
         finally:

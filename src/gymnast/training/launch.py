@@ -21,6 +21,7 @@ from gymnast.policies.threads import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints, load_checkpoint, rewind
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import Run, create_run
+from gymnast.training.auto_envs import with_measured_envs
 from gymnast.training.describe import initial_policy_notice
 from gymnast.training.films import check_films
 from gymnast.training.keeper import Keeper
@@ -43,10 +44,10 @@ def start_run(
     control: Control | None,
 ) -> tuple[Run, Outcome]:
     """Train as a new run. The folder is made only when everything else stands."""
-    config = resolved.config
-    check_films(config)
+    check_films(resolved.config)
     notices: list[str] = []
     with passed_on(notices.append):
+        config = with_measured_envs(resolved.config, console or QuietConsole())
         session = build_session(config)
         warn_of_same_copies(config.env, session.envs.backend, config.seed, session.collector.last_obs)
     try:
@@ -84,6 +85,7 @@ def continue_run(
     notices: list[str] = []
     with run.lock(), passed_on(notices.append):
         config = load_config(str(run.config_path), overrides).config
+        config = with_measured_envs(config, console or QuietConsole())
         check_films(config)
         session = build_session(config)
         try:

@@ -12,6 +12,7 @@ from gymnast.algorithms import build_algorithm
 from gymnast.algorithms.algorithm import Algorithm
 from gymnast.config.schema import Config
 from gymnast.envs.build import build_training_envs
+from gymnast.envs.capacity import check_fits
 from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.spec import EnvSpec, read_spec
 from gymnast.errors import GymnastError
@@ -128,6 +129,7 @@ class Session:
 def build_session(config: Config) -> Session:
     """Build every part; anything wrong with the config is found here, before a run folder exists."""
     spec = read_spec(config.env)
+    check_fits(config.env, config.env.copies, config.algo.n_steps)
     envs = build_training_envs(config.env, seed=config.seed)
     try:
         return _build_around(config, spec, envs)

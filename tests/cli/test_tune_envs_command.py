@@ -1,0 +1,148 @@
+"""`gymnast tune-envs`: a table and a choice, or JSON; and `env.n_envs=auto`, which goes by it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gymnast import api
+from gymnast.cli.app import main
+from gymnast.config.load import load_config
+from gymnast.envs import tuning
+from gymnast.envs.tuning import Cell
+from gymnast.envs.tuning_cell import Measured
+from gymnast.errors import GymnastError
+from gymnast.metrics.console import QuietConsole
+from gymnast.training.auto_envs import with_measured_envs
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("GYMNAST_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+    """Cells as they are asked for, answered at once: more envs are faster, up to 16."""
+    asked: list[Cell] = []
+
+    def answer(config: Any, cell: Cell, seconds: float) -> Cell:
+        asked.append(cell)
+        rate = 1000.0 * min(cell.n_envs, 16)
+        measured = Measured(rate, 50_000_000, 12.5)
+        return Cell(cell.n_envs, cell.backend, cell.processes, cell.threads, measured)
+
+    monkeypatch.setattr(tuning, "_run", answer)
+    return asked
+
+
+def gymnast(*words: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    return int(end.value.code or 0)
+
+
+def test_a_table_and_a_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    """Measured for real, in two cells."""
+    words = ["tune-envs", "FrozenLake-v1", "env.backend=sync", "--envs", "1,2", "--seconds", "0.05"]
+    assert gymnast(*words) == 0
+    first, header, *cells, empty, choice, reason, kept = capsys.readouterr().out.splitlines()
+    assert first.startswith("FrozenLake-v1:ppo: steps of single envs a second")
+    assert header.split() == ["envs", "backend", "helpers", "steps/s", "memory"]
+    assert [line.split()[:2] for line in cells] == [["1", "sync"], ["2", "sync"]]
+    assert empty == ""
+    assert choice.startswith("choice: env.n_envs=")
+    assert "steps/s" in reason
+    assert "env.n_envs=auto" in kept
+
+
+def test_json(measured: list[Cell], capsys: pytest.CaptureFixture[str]) -> None:
+    assert gymnast("tune-envs", "Pendulum-v1", "--envs", "4,16,64", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["env"] == "Pendulum-v1:ppo"
+    assert len(told["cells"]) == len(measured)
+    assert told["choice"]["n_envs"] == 16
+    assert told["choice"]["backend"] == "sync"
+    assert told["choice"]["steps_per_second"] == 16000.0
+    assert told["choice"]["memory_bytes"] == 50_000_000
+    assert "the fastest" in told["choice"]["reason"]
+    assert told["steps_between_rewards"] == 12.5
+    assert told["same_experience"] is False
+
+
+def test_copies_that_give_the_same_experience_are_told_of(
+    measured: list[Cell], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert gymnast("tune-envs", "CliffWalking-v1", "--envs", "4") == 0
+    assert "note: parallel envs give the same experience" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["NoSuch-v0"], "unknown environment 'NoSuch-v0'"),
+        (["env.n_envs=3"], "say which environment"),
+        (["CartPole-v1", "Pendulum-v1"], "one thing at a time"),
+        (["CartPole-v1", "--envs", "4,many"], "'many' is not a count"),
+        (["CartPole-v1", "--envs", "0"], "give numbers from 1"),
+        (["CartPole-v1", "env.nonsense=3"], "env.nonsense"),
+        (["CartPole-v1", "env.backend=workers", "env.kwargs.gravty=3"], "gravty"),
+        (["CartPole-v1", "--envs", "100M"], "at most env.n_envs="),
+    ],
+)
+def test_bad_input_is_one_message(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gymnast("tune-envs", *words, "--seconds", "0.05") == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert said in told
+    assert "Traceback" not in told
+
+
+def test_auto_is_measured_once_and_the_run_holds_the_number(measured: list[Cell], tmp_path: Path) -> None:
+    changes = {
+        "env.n_envs": "auto",
+        "algo.n_steps": 16,
+        "algo.batch_size": 0.5,
+        "eval.every": 0,
+        "budget.env_steps": 512,
+    }
+    run = api.train("Pendulum-v1:ppo", overrides=changes, runs_dir=tmp_path / "runs")
+    assert "n_envs: 16" in run.folder.config_path.read_text()
+    assert "env.n_envs=16 was measured: the fastest" in run.folder.log_path.read_text()
+    assert run.metrics()[0]["time/env_steps"] == 16 * 16
+    asked = len(measured)
+    assert asked > 3
+    again = api.train("Pendulum-v1:ppo", overrides=changes, runs_dir=tmp_path / "runs")
+    assert "n_envs: 16" in again.folder.config_path.read_text()
+    assert len(measured) == asked
+    resumed = api.resume(again.id, overrides={"budget.env_steps": 1024}, runs_dir=tmp_path / "runs")
+    assert resumed.outcome.env_steps == 1024
+
+
+def test_auto_tries_only_what_goes_with_the_other_settings(measured: list[Cell]) -> None:
+    changes = {"env.n_envs": "auto", "algo.n_steps": 32, "algo.batch_size": 512}
+    config = load_config("Pendulum-v1:ppo", changes).config
+    assert with_measured_envs(config, QuietConsole()).env.copies == 16
+    assert {cell.n_envs for cell in measured} == {16, 64}  # fewer make no minibatch of 512
+    impossible = load_config("Pendulum-v1:ppo", changes | {"algo.batch_size": 100}).config
+    with pytest.raises(GymnastError, match="none of 1, 4, 16, 64 envs goes with the other settings"):
+        with_measured_envs(impossible, QuietConsole())
+
+
+def test_auto_where_nothing_measures_is_said() -> None:
+    config = load_config("Pendulum-v1:ppo", {"env.n_envs": "auto"}).config
+    with pytest.raises(GymnastError, match="only training measures it"):
+        config.env.copies
+
+
+def test_rollouts_beyond_memory_leave_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["train", "CartPole-v1:ppo", "env.n_envs=100M", "algo.batch_size=all"]
+    assert gymnast(*words, "--runs-dir", str(tmp_path / "runs"), "-q") == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: env.n_envs=100000000: observations of 16 B for 100,000,000 envs")
+    assert "memory are free; at most env.n_envs=" in told
+    assert not (tmp_path / "runs").exists()
