@@ -35,7 +35,7 @@ def envs(
       gymnast envs toy text
       gymnast envs cartpol --json
     """
-    from gymnast.config.catalogue import entries, registered_entries, search
+    from gymnast.config.catalogue import entries, not_installed, registered_entries, search
 
     listed = entries(config_dir or ())
     words = " ".join(text or ())
@@ -48,10 +48,17 @@ def envs(
 
         typer.echo(json_module.dumps([entry.as_json() for entry in found], indent=2, ensure_ascii=False))
         return
+    missing = not_installed()
     if not found:
-        raise GymnastError(f"no environment is like {words!r}; `gymnast envs --all` lists every one")
+        elsewhere = f", and of {', '.join(missing)} none is installed" if missing else ""
+        raise GymnastError(
+            f"no environment is like {words!r}; `gymnast envs --all` lists every one{elsewhere}"
+        )
 
     _print_table(found)
+    if every and missing:
+        extras = ",".join(dict.fromkeys(missing.values()))
+        typer.echo(f"Not installed: {', '.join(missing)}. pip install 'gymnast[{extras}]' brings them.")
 
 
 def _print_table(found: list[Entry]) -> None:
@@ -61,21 +68,16 @@ def _print_table(found: list[Entry]) -> None:
 
     console = Console()
     described = console.width >= 110  # narrower, a column of descriptions would break every line
-    missing = any(not entry.installed for entry in found)
     table = Table(box=None, pad_edge=False)
     table.add_column("environment", no_wrap=True)
-    table.add_column("variants", overflow="fold")
+    table.add_column("variants", overflow="fold", min_width=12)
     table.add_column("family", no_wrap=True)
     table.add_column("solved at", justify="right")
-    if missing:
-        table.add_column("needs", no_wrap=True)
     if described:
         table.add_column("")
     for entry in found:
-        row = [entry.name, ", ".join(entry.variants), entry.family]
+        row = [entry.name, ", ".join(entry.variants), _family(entry)]
         row.append("" if entry.solved_at is None else f"{entry.solved_at:g}")
-        if missing:
-            row.append("" if entry.installed else f"gymnast[{entry.extra}]" if entry.extra else entry.family)
         if described:
             row.append(entry.description)
         table.add_row(*(Text(cell) for cell in row))
@@ -83,6 +85,17 @@ def _print_table(found: list[Entry]) -> None:
     for entry in found:
         if entry.problem is not None:
             console.print(Text(f"\n{entry.name} does not load: {entry.problem}", style="red"))
-    example = next((entry for entry in found if entry.variants), None)
+    if any(entry.extra for entry in found):
+        absent = dict.fromkeys(entry.extra for entry in found if entry.extra and not entry.installed)
+        wanted = f": pip install 'gymnast[{','.join(absent)}]'" if absent else ""
+        console.print(Text(f"\n✓ needs an extra, which is installed; ✗ needs one that is not{wanted}"))
+    example = next((entry for entry in found if entry.variants and entry.installed), None)
     if example is not None:
         console.print(Text(f"\nTrain one: gymnast train {example.name}:{example.variants[0]}"))
+
+
+def _family(entry: Entry) -> str:
+    """The family, and where it is no part of the core whether it is installed."""
+    if entry.extra is None and entry.installed:
+        return entry.family
+    return f"{entry.family} {'✓' if entry.installed else '✗'}"

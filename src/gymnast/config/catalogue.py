@@ -72,15 +72,45 @@ def registered_entries(known: Iterable[str]) -> list[Entry]:
     """The newest version of each environment that no config is for: it trains with defaults."""
     import gymnasium as gym
 
-    import gymnast.envs.single  # noqa: F401  registers our own
+    from gymnast.envs.families import FAMILIES, registered_family
+    from gymnast.envs.single import register_family  # and with it our own
 
+    for family in FAMILIES:
+        if family.installed:
+            register_family(family)
+    taken = set(known)
     newest: dict[str, str] = {}  # older versions of a game are there for old results, not to start with
     for spec in gym.registry.values():
+        prefixes = registered_family(spec.id).prefixes
+        if prefixes and not spec.id.startswith(prefixes):
+            continue  # an older name, such as PongNoFrameskip-v4
         base = f"{spec.namespace}/{spec.name}"
         if base not in newest or (spec.version or 0) > (gym.registry[newest[base]].version or 0):
             newest[base] = spec.id
-    taken = set(known)
-    return [_about(env_id, env_id, tuple(ALGORITHMS)) for env_id in newest.values() if env_id not in taken]
+    unplayable = _games_without_rom()
+    return [
+        _about(env_id, env_id, tuple(ALGORITHMS))
+        for env_id in newest.values()
+        if env_id not in taken and env_id not in unplayable
+    ]
+
+
+def _games_without_rom() -> set[str]:
+    """Ids of consoles' games that cannot be played: the library knows a thousand, of which few are there."""
+    from gymnast.envs.families import family_of
+
+    if not family_of("Retro/").installed:
+        return set()
+    from gymnast.envs.retro.library import PREFIX, games, games_with_roms
+
+    return {PREFIX + name for name in games().keys() - games_with_roms().keys()}
+
+
+def not_installed() -> dict[str, str]:
+    """Families that could be had: name → the extra that brings it."""
+    from gymnast.envs.families import FAMILIES
+
+    return {f.name: f.extra for f in FAMILIES if f.extra is not None and not f.installed}
 
 
 def _entry(name: str, folders: Sequence[Path], config_dirs: Sequence[Path]) -> Entry:

@@ -13,7 +13,7 @@ import gymnasium as gym
 import gymnast.envs.bandit  # registers gymnast/Bandit-v0
 import gymnast.envs.tmaze  # noqa: F401  registers gymnast/TMaze-v0
 from gymnast.envs.aliases import ALIASES, current_id
-from gymnast.envs.families import family_of, registered_family
+from gymnast.envs.families import Family, family_of, registered_family
 from gymnast.envs.settings import EnvConfig, WrapperConfig
 from gymnast.envs.wrappers import check_wrapper, is_training_only, wrapper_arguments
 from gymnast.envs.wrappers.base import EnvWrapper
@@ -121,7 +121,10 @@ def find_spec(env_id: str) -> gym.envs.registration.EnvSpec | None:
         own = [key for key, value in vars(module).items() if _is_env_class(value)]
         env_id = current_id(name)
     if env_id not in gym.registry:
-        _register_family(env_id)
+        family = family_of(env_id)
+        if family.extra is not None and not family.installed:
+            raise MissingExtra(f"environment '{env_id}'", family.extra)
+        register_family(family)
     spec = gym.registry.get(env_id)
     if spec is None:
         raise GymnastError(f"unknown environment '{env_id}'{did_you_mean(env_id, [*own, *known_ids()])}")
@@ -138,11 +141,8 @@ def known_ids() -> list[str]:
     return list(dict.fromkeys([*gym.registry, *ALIASES, *presets]))
 
 
-def _register_family(env_id: str) -> None:
-    """Import what registers an id like ALE/Pong-v5; a missing package is said with its extra."""
-    family = family_of(env_id)
-    if family.extra is not None and not family.installed:
-        raise MissingExtra(f"environment '{env_id}'", family.extra)
+def register_family(family: Family) -> None:
+    """Import what registers ids such as ALE/Pong-v5; its package must be installed."""
     if family.registers is not None:
         gym.register_envs(importlib.import_module(family.registers))
 
