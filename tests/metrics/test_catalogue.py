@@ -23,7 +23,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 @pytest.mark.parametrize("metric", CATALOGUE.values(), ids=list(CATALOGUE))
 def test_every_metric_is_described(metric: MetricSpec) -> None:
-    assert re.fullmatch(r"(time|train|opt|env|eval)(/[a-z_]+){0,2}/([a-z_]+|\*)", metric.key)
+    assert re.fullmatch(r"(time|train|opt|env|task|eval)(/([a-z_]+|\*)){1,4}", metric.key)
     assert metric.help.endswith(".")
     assert metric.precision >= 0
     assert metric.low is None or metric.high is None or metric.low < metric.high
@@ -38,6 +38,8 @@ def test_counters_come_first() -> None:
 def test_patterns() -> None:
     assert spec("env/reward_part/centre") is CATALOGUE["env/reward_part/*"]
     assert spec("train/kl").key == "train/kl"
+    assert spec("task/Level1-2/return/mean") is CATALOGUE["task/*/return/mean"]
+    assert spec("task/my moon/episode/depth") is CATALOGUE["task/*/episode/*"]
     keys = ["eval/best", "env/reward_part/b", "train/kl", "env/reward_part/a", "time/env_steps"]
     assert sorted(keys, key=order) == [
         "time/env_steps",
@@ -58,6 +60,9 @@ def test_patterns() -> None:
         "env/reward_part/*",
         "env/reward_part/a,b",
         "env/reward_part/a/b",
+        "task/*/return/mean",
+        "task//return/mean",
+        "task/a,b/return/mean",
     ],
 )
 def test_what_is_not_declared_is_refused(key: str) -> None:

@@ -59,7 +59,7 @@ class EnvSettings(Section):
 
     id: str = Field(
         "",
-        description="A Gymnasium id, or `package.module:EnvClass`. Needed, unless each task of `mix` has one.",
+        description="A Gymnasium id, or `package.module:EnvClass`. Needed unless each task of `mix` has one.",
     )
     n_envs: EnvCount = Field(
         8, description="Copies stepped together; auto: as `gymnast tune-envs` measures on this machine."

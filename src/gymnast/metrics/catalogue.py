@@ -199,7 +199,7 @@ def _declared_as(key: str) -> str:
 
 def _fits(part: str, wanted: str) -> bool:
     # A comma, a quote or a line break in a name would break the rows of metrics.csv.
-    return part == wanted or (wanted == "*" and part != "" and not set(part) & set(',"*\r\n'))
+    return part == wanted if wanted != "*" else part != "" and not set(part) & set(',"*\r\n')
 
 
 def matching(text: str) -> list[MetricSpec]:
