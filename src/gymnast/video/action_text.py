@@ -9,6 +9,8 @@ import gymnasium as gym
 
 from gymnast.policies.action_form import ActionForm
 
+_MOST_NAMED = 3  # more numbers are easier to read without their names
+
 
 def action_text(space: gym.Space[Any], labels: Sequence[str], action: Any) -> str:
     """A choice by its label; buttons that are pressed; numbers, by name where they have one."""
@@ -20,6 +22,6 @@ def action_text(space: gym.Space[Any], labels: Sequence[str], action: Any) -> st
     if all(size == 2 for size in form.sizes):
         return "+".join(name for name, pressed in zip(names, values, strict=True) if pressed) or "nothing"
     said = [f"{v:+.2f}" if size == 0 else f"{v:g}" for v, size in zip(values, form.sizes, strict=True)]
-    if all(name.startswith("action ") for name in names):  # no names to speak of
+    if len(said) > _MOST_NAMED or all(name.startswith("action ") for name in names):
         return "  ".join(said)
     return "  ".join(f"{name} {word}" for name, word in zip(names, said, strict=True))

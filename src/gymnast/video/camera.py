@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gymnasium as gym
@@ -17,6 +20,7 @@ logger = logging.getLogger("gymnast")
 
 DEFAULT_FPS = 30.0
 DRAWN_FPS = 10.0  # bars want to be read
+_OFF_SCREEN = {"SDL_VIDEODRIVER": "dummy", "MUJOCO_GL": "egl"}
 
 
 class Camera(gym.Wrapper[Any, Any, Any, Any]):
@@ -45,7 +49,8 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
     def _shoot(self, observation: Any) -> np.ndarray:
         if self.renders:
             try:
-                picture = _as_rgb(self.env.render())
+                with _without_a_screen():
+                    picture = _as_rgb(self.env.render())
             except Exception as error:  # a missing display or graphics driver: there still is a film to make
                 picture, reason = None, f"{type(error).__name__}: {error}"
             else:
@@ -55,6 +60,24 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
             self.renders = False
             logger.warning("%s cannot be rendered (%s); its observations are drawn", self.env, reason)
         return self._drawn.draw(observation)
+
+
+@contextmanager
+def _without_a_screen() -> Iterator[None]:
+    """Where there is no screen, what draws is told so: SDL and MuJoCo would look for one, or fail.
+
+    Only while they draw: what is started later must not inherit it.
+    """
+    if any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")) or sys.platform != "linux":
+        yield
+        return
+    set_here = {name: value for name, value in _OFF_SCREEN.items() if name not in os.environ}
+    os.environ.update(set_here)
+    try:
+        yield
+    finally:
+        for name in set_here:
+            os.environ.pop(name, None)
 
 
 def steps_per_second(env: gym.Env[Any, Any]) -> float:
@@ -68,9 +91,6 @@ def steps_per_second(env: gym.Env[Any, Any]) -> float:
 
 def build_camera(config: EnvConfig, *, training: bool, names: tuple[str, ...] = ()) -> Camera:
     """One env as evaluation has it, before a camera."""
-    if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")):
-        # Without a screen SDL looks for one all the same, and complains that there is none.
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     env = make_env(config, training=training)
     if "rgb_array" in (env.metadata.get("render_modes") or ()):
         env.close()
