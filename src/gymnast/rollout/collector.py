@@ -86,6 +86,9 @@ class Collector:
         self._task_of = [0] * n if mixed is None else mixed[1].tolist()
         self._totals, self._parts = np.zeros(n), np.zeros(n)
         self._lengths = np.zeros(n, np.int64)
+        self._ages = np.zeros(
+            n, np.int64
+        )  # steps since the last end, be it a lost life alone
         self.steps_done = 0  # of the rollout under way, for whoever tells of an env that failed
 
     def _allocate(self, policy: Policy, first: np.ndarray, mask_size: int | None) -> Rollout:
@@ -157,9 +160,9 @@ class Collector:
         rollout.part_sums = dict.fromkeys(self.envs.reward_parts, 0.0)
         seen, last = (rollout.pixels, before.pixels) if self._on_device else (rollout.obs, before.obs)
         seen[0] = last[-1]
-        rollout.begun = self._lengths == 0
+        rollout.begun = self._ages == 0
         if self._frames is not None:
-            self._frames.begin(self._lengths)
+            self._frames.begin(self._ages)
         if rollout.masks is not None and before.masks is not None:
             rollout.masks[0] = before.masks[-1]
 
@@ -194,6 +197,7 @@ class Collector:
         rollout.truncated[t, rows] = step.truncated
         self._totals[rows] += step.rewards
         self._lengths[rows] += 1
+        self._ages[rows] += 1
         for name, share in step.reward_parts.items():
             self._parts[rows] += share
             rollout.part_sums[name] += float(share.sum())
@@ -201,6 +205,7 @@ class Collector:
             return
         over = np.flatnonzero(step.terminated | step.truncated)
         cut = np.flatnonzero(step.truncated & ~step.terminated)
+        self._ages[over + group.start] = 0
         ended.episodes.extend(self._finish(over, step, group.start))
         if len(cut):
             ended.cut_off.append((t, cut + group.start, step.final_obs[cut]))
@@ -276,6 +281,7 @@ class Collector:
             "totals": self._totals.copy(),
             "parts": self._parts.copy(),
             "lengths": self._lengths.copy(),
+            "ages": self._ages.copy(),
             "envs": self.envs.snapshot(),
             **({} if self.rollout.masks is None else {"masks": self.rollout.masks[-1].copy()}),
             **({} if self._memory is None else {"memory": self._memory.state.array()}),
@@ -303,6 +309,7 @@ class Collector:
         else:
             put_together(state["obs"], self.rollout.obs[-1])
         self._totals[:], self._parts[:], self._lengths[:] = state["totals"], state["parts"], state["lengths"]
+        self._ages[:] = state.get("ages", state["lengths"])  # which runs of before had not
         return True
 
     def close(self) -> None:

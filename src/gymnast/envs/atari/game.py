@@ -16,6 +16,8 @@ from gymnast.envs.atari.games import (
     FIRE,
     action_set,
     check_kwargs,
+    check_size,
+    facts_of,
     fire_steps,
     load_ale,
     rom_of,
@@ -39,20 +41,25 @@ class AtariGame(gym.Env[np.ndarray, int]):
         rom = rom_of(config.id)
         self.render_mode = render_mode
         self.metadata = {**type(self).metadata, "render_fps": 60 / atari.frame_skip}
-        self._rom_path = rom_path(rom)
+        self._id, self._rom_path = config.id, rom_path(rom)
         self._ale = load_ale()
         self._ale.setFloat("repeat_action_probability", atari.sticky)
         if render_mode == "human":
             self._ale.setBool("display_screen", True)
             self._ale.setBool("sound", True)
         self._atari = atari
-        self._load(config.id)
-        actions = action_set(config, [action.value for action in self._ale.getMinimalActionSet()])
+        self._loaded = False  # it takes a tenth of a second, and a seed asks for it anyway
+        if atari.mode is not None or atari.difficulty is not None:
+            self._load()
+        facts = facts_of(rom)
+        actions = action_set(config, facts)
         self.action_labels = actions.labels
         self.action_space = gym.spaces.Discrete(len(actions.codes))
         self._codes = actions.codes.tolist()
         self._masked = {"action_mask": actions.minimal.astype(np.int8)} if config.action_masks else {}
-        self._view = make_view(config.id, rom, atari, self._ale)
+        if atari.obs == "pixels":
+            check_size(config, facts)
+        self._view = make_view(config.id, rom, atari, self._ale, facts.screen)
         self.observation_space = self._view.space
         self.observation_names = self._view.names
         self._clip = training and atari.clip_reward
@@ -64,9 +71,10 @@ class AtariGame(gym.Env[np.ndarray, int]):
         self._going_on = False  # a life was lost: the next reset begins nothing new
         self._last_seen = np.zeros(0)
 
-    def _load(self, env_id: str) -> None:
+    def _load(self) -> None:
         """Put the cartridge in and set its switches, where ALE checks that there are such positions."""
         self._ale.loadROM(self._rom_path)
+        self._loaded = True
         for name, wanted, known, turn in (
             ("mode", self._atari.mode, self._ale.getAvailableModes, self._ale.setMode),
             (
@@ -80,7 +88,7 @@ class AtariGame(gym.Env[np.ndarray, int]):
                 continue
             if wanted not in known():
                 there = ", ".join(map(str, known()))
-                raise GymnastError(f"env.atari.{name}: {env_id} has no {name} {wanted}; it has {there}")
+                raise GymnastError(f"env.atari.{name}: {self._id} has no {name} {wanted}; it has {there}")
             turn(wanted)
 
     def get_action_meanings(self) -> list[str]:
@@ -96,7 +104,8 @@ class AtariGame(gym.Env[np.ndarray, int]):
             return self._last_seen, self._info()
         if seed is not None:
             self._ale.setInt("random_seed", seed % 2**31)
-            self._load("")
+        if seed is not None or not self._loaded:
+            self._load()
         self._ale.reset_game()
         # As many as ale-py's vectorised games wait.
         waiting = int(self.np_random.integers(0, self._atari.noop_max)) if self._atari.noop_max else 0

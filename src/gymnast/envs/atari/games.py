@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -74,9 +73,9 @@ class ActionSet:
     can_fire: bool  # the game uses FIRE, whether or not the agent may press it
 
 
-def action_set(config: EnvConfig, minimal: Sequence[int]) -> ActionSet:
-    """Those of a config, of a game that uses the actions `minimal` (ALE's numbers)."""
-    names = all_labels()
+def action_set(config: EnvConfig, facts: Facts) -> ActionSet:
+    """Those of a config."""
+    names, minimal = all_labels(), facts.minimal
     offered = list(range(len(names))) if config.atari.full_actions else list(minimal)
     chosen = offered
     if config.actions is not None:
@@ -95,12 +94,30 @@ def action_set(config: EnvConfig, minimal: Sequence[int]) -> ActionSet:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a game is like."""
+
+    minimal: tuple[int, ...]  # ALE's numbers of the actions that it uses
+    screen: tuple[int, int]  # height and width
+
+
 @cache
-def minimal_actions(rom: str) -> tuple[int, ...]:
-    """ALE's numbers of the actions that a game uses."""
+def facts_of(rom: str) -> Facts:
+    """What ALE says of a game."""
     ale = load_ale()
     ale.loadROM(rom_path(rom))
-    return tuple(action.value for action in ale.getMinimalActionSet())
+    height, width = ale.getScreenDims()
+    return Facts(tuple(action.value for action in ale.getMinimalActionSet()), (height, width))
+
+
+def check_size(config: EnvConfig, facts: Facts) -> None:
+    """Raise GymnastError for pictures that would be larger than the screen."""
+    size = config.atari.size
+    if size[0] > facts.screen[0] or size[1] > facts.screen[1]:
+        raise GymnastError(
+            f"env.atari.size: {list(size)} is larger than the screen of {config.id}, {list(facts.screen)}"
+        )
 
 
 def load_ale() -> Any:

@@ -22,8 +22,9 @@ from gymnast.envs.atari.games import (
     FIRE,
     action_set,
     check_kwargs,
+    check_size,
+    facts_of,
     fire_steps,
-    minimal_actions,
     rom_of,
     rom_path,
     step_limit,
@@ -62,7 +63,9 @@ class NativeAtari:
         rom = rom_of(config.id)
         self.n_envs = len(seeds)
         self.seeds = list(seeds)
-        self._actions = action_set(config, minimal_actions(rom))
+        facts = facts_of(rom)
+        check_size(config, facts)
+        self._actions = action_set(config, facts)
         self.action_space = gym.spaces.Discrete(len(self._actions.codes))
         channels = () if atari.grayscale else (3,)
         self.observation_space = gym.spaces.Box(0, 255, (atari.stack, *atari.size, *channels), np.uint8)

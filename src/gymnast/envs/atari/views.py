@@ -12,7 +12,6 @@ from gymnast.envs.atari.objects import Objects
 from gymnast.envs.atari.resize import AreaResize
 from gymnast.envs.atari.settings import AtariConfig
 from gymnast.envs.atari.tables import table_of
-from gymnast.errors import GymnastError
 
 RAM_BYTES = 128
 
@@ -37,10 +36,10 @@ class View(Protocol):
     def set_state(self, state: dict[str, Any]) -> None: ...
 
 
-def make_view(env_id: str, rom: str, atari: AtariConfig, ale: Any) -> View:
-    """The view that the settings ask for, of the game that `ale` has loaded."""
+def make_view(env_id: str, rom: str, atari: AtariConfig, ale: Any, screen: tuple[int, int]) -> View:
+    """The view that the settings ask for, of the game that `ale` plays."""
     if atari.obs == "pixels":
-        return Pixels(env_id, atari, ale)
+        return Pixels(atari, ale, screen)
     if atari.obs == "ram":
         return Ram(ale)
     return Things(Objects(table_of(env_id, rom), atari.frame_skip), ale)
@@ -51,18 +50,13 @@ class Pixels:
 
     names = None
 
-    def __init__(self, env_id: str, atari: AtariConfig, ale: Any) -> None:
-        dims = tuple(ale.getScreenDims())
-        if atari.size[0] > dims[0] or atari.size[1] > dims[1]:
-            raise GymnastError(
-                f"env.atari.size: {list(atari.size)} is larger than the screen of {env_id}, {list(dims)}"
-            )
+    def __init__(self, atari: AtariConfig, ale: Any, screen: tuple[int, int]) -> None:
         channels = () if atari.grayscale else (3,)
         self.space = gym.spaces.Box(0, 255, (atari.stack, *atari.size, *channels), np.uint8)
         self._read = ale.getScreenGrayscale if atari.grayscale else ale.getScreenRGB
-        self._resize = AreaResize((dims[0], dims[1]), atari.size)
+        self._resize = AreaResize(screen, atari.size)
         self._max_pool = atari.max_pool
-        self._raw = np.zeros((2, *dims, *channels), np.uint8)  # the last frame and the one before it
+        self._raw = np.zeros((2, *screen, *channels), np.uint8)  # the last frame and the one before it
         self._stack = np.zeros(self.space.shape, np.uint8)
 
     def begin(self) -> np.ndarray:
