@@ -22,6 +22,8 @@ from gymnast.errors import GymnastError
 _ALSO_ROMS = {".bin", ".gen", ".smd", ".smc", ".zip"}  # usual names that stable-retro does not use itself
 _MOST_NESTED = 3  # zip files within zip files
 
+Known = dict[str, tuple[str, str]]  # sha1 → folder and file name, of `library.known_hashes`
+
 
 @dataclass(slots=True)
 class Imported:
@@ -48,8 +50,7 @@ def import_roms(source: Path) -> Imported:
     source = source.expanduser()
     if not source.exists():
         raise GymnastError(f"there is no folder {source}")
-    library.integrations()
-    known: dict[str, tuple[str, str, str]] = stable_retro.data.get_known_hashes()
+    known = library.known_hashes()
     result = Imported(library.roms_folder())
     kept = result.folder.resolve()
     for path in _files(source):
@@ -74,7 +75,7 @@ def _files(source: Path) -> Iterator[Path]:
         yield from (Path(folder) / name for name in sorted(names) if (Path(folder) / name).is_file())
 
 
-def _take(path: Path, shown: str, known: dict[str, tuple[str, str, str]], result: Imported) -> bool:
+def _take(path: Path, shown: str, known: Known, result: Imported) -> bool:
     """Keep what one file holds; whether anything in it is known."""
     with path.open("rb") as file:
         if _keep(path.name, file, shown, known, result):
@@ -85,9 +86,7 @@ def _take(path: Path, shown: str, known: dict[str, tuple[str, str, str]], result
         return _take_zip(file, shown, known, result, 1)
 
 
-def _take_zip(
-    file: IO[bytes], shown: str, known: dict[str, tuple[str, str, str]], result: Imported, depth: int
-) -> bool:
+def _take_zip(file: IO[bytes], shown: str, known: Known, result: Imported, depth: int) -> bool:
     any_known = False
     with zipfile.ZipFile(file) as archive:
         for entry in archive.infolist():
@@ -103,9 +102,7 @@ def _take_zip(
     return any_known
 
 
-def _keep(
-    name: str, file: IO[bytes], shown: str, known: dict[str, tuple[str, str, str]], result: Imported
-) -> bool:
+def _keep(name: str, file: IO[bytes], shown: str, known: Known, result: Imported) -> bool:
     """Copy a file into the user's folder if its hash is that of a game."""
     try:
         content, sha1 = stable_retro.data.groom_rom(name, file)  # an NES header is no part of the hash
@@ -113,12 +110,11 @@ def _keep(
         return False
     if sha1 not in known:
         return False
-    folder, extension, _ = known[sha1]
+    folder, rom_name = known[sha1]
     game = library.short_name(folder)
     if game in result.games or game in result.already:
         return True  # a second copy of the same game
-    names = [f"rom{extension}", *_original_name(folder)]
-    paths = [result.folder / folder / rom for rom in names]
+    paths = [result.folder / folder / name for name in (rom_name, *_original_name(folder))]
     if all(_same(path, content) for path in paths):
         result.already[game] = shown
         return True

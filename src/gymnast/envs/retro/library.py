@@ -36,9 +36,8 @@ def roms_folder() -> Path:
 def integrations() -> Any:
     """What to look games up with in stable-retro: all of its own, and the user's folder if it is there."""
     kinds, folder = stable_retro.data.Integrations, roms_folder().absolute()
-    kinds._init()
-    kinds.CUSTOM_PATHS[:] = [path for path in kinds.CUSTOM_PATHS if Path(path).is_dir()]
-    if folder.is_dir() and str(folder) not in kinds.CUSTOM_PATHS:
+    kinds.clear_custom_paths()  # the folder may be another than before
+    if folder.is_dir():
         kinds.add_custom_path(str(folder))
     return kinds.ALL
 
@@ -125,6 +124,22 @@ def hashes(folder: str) -> list[str]:
     """The sha1 of each ROM that is this game; of an NES ROM without its header."""
     path = stable_retro.data.get_file_path(folder, "rom.sha", integrations())
     return [] if path is None else Path(path).read_text().split()
+
+
+def known_hashes() -> dict[str, tuple[str, str]]:
+    """The sha1 of every ROM that is known → its game's folder and the file name that the library wants."""
+    known: dict[str, tuple[str, str]] = {}
+    shipped = {entry.name for base in _folders()[1:] if base.is_dir() for entry in base.iterdir()}
+    # Where a game of the user's own has the same ROM, the library's keeps it.
+    for folder in sorted(games().values(), key=lambda folder: folder not in shipped):
+        system = system_of(folder)
+        core = stable_retro.data.EMU_INFO.get(system)
+        if core is None and system != "Arcade":
+            continue  # nothing here could play it
+        extension = core["ext"][0] if core is not None else "zip"
+        for sha1 in hashes(folder):
+            known.setdefault(sha1.lower(), (folder, f"rom.{extension}"))
+    return known
 
 
 def scenarios(folder: str) -> list[str]:
