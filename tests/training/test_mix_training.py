@@ -20,7 +20,7 @@ from gymnast.training.keys import Command, Control
 
 QUIZ = """
 env:
-  id: mix_envs:Quiz
+  id: quiz_env:Quiz
   n_envs: 8
   backend: sync
   mix:
@@ -164,7 +164,7 @@ def test_evaluation_in_the_background_scores_each_task_the_same(
 
 
 def test_a_task_that_fails_is_named(quiz: str, tmp_path: Path) -> None:
-    with pytest.raises(GymnastError, match="environment 'mix_envs:Quiz' has no argument 'n_acton'"):
+    with pytest.raises(GymnastError, match="environment 'quiz_env:Quiz' has no argument 'n_acton'"):
         api.train(quiz, overrides=["env.mix.1.kwargs.n_acton=3"], runs_dir=tmp_path)
     assert not any(tmp_path.glob("*/config.yaml"))
 

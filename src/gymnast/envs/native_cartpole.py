@@ -169,7 +169,7 @@ class NativeCartPole(StepsWhenReceived):
         set_random_state(self._env.np_random, snapshot["random"])
         self._episodes = int(snapshot["episodes"])
         # The number of envs may have changed, and a mix of tasks carries all episodes on or none.
-        if np.shape(snapshot.get("state")) != self._state.shape:
+        if "state" not in snapshot or np.shape(snapshot["state"]) != self._state.shape:
             self._env.reset()
             self._episodes += self.n_envs
             return self._start_all()

@@ -59,7 +59,10 @@ class TaskBook:
         for index, name in enumerate(self.names):
             if (stood := state.get(name)) is not None:
                 self._episodes[index] = int(stood["episodes"])
-                self._recent[index].extend(Episode(*fields, index) for fields in stood["recent"])
+                self._recent[index].extend(
+                    Episode(total, plain, length, values, index)
+                    for total, plain, length, values in stood["recent"]
+                )
 
 
 def build_task_book(envs: Envs) -> TaskBook | None:
