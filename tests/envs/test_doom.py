@@ -12,6 +12,7 @@ import pytest
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
 from gymnast.envs.spec import read_spec
+from gymnast.envs.wrappers.images import area_means
 from gymnast.errors import GymnastError
 
 pytest.importorskip("vizdoom")
@@ -19,6 +20,7 @@ pytest.importorskip("vizdoom")
 from gymnast.envs.doom.buttons import all_combinations, chosen_combinations, is_possible
 from gymnast.envs.doom.env import DoomEnv
 from gymnast.envs.doom.scenarios import SCENARIOS
+from gymnast.envs.doom.screen import shrinking
 
 
 @pytest.fixture
@@ -198,6 +200,23 @@ def test_screen_and_variables(make: Any) -> None:
     assert obs["variables"].tolist() == [26.0, 100.0]
 
 
+@pytest.mark.parametrize("size", [(60, 80), (30, 40), (40, 80), (84, 84), (50, 161)])
+@pytest.mark.parametrize("colours", [(), (3,)])
+def test_a_smaller_screen_has_the_means_of_what_its_pixels_cover(
+    size: tuple[int, int], colours: tuple[int, ...]
+) -> None:
+    screen = np.random.default_rng(0).integers(256, size=(240, 320, *colours), dtype=np.uint8)
+    small = shrinking((240, 320), size, "area")(screen)
+    assert small.dtype == np.uint8
+    assert small.shape == (*size, *colours)
+    down, across = area_means(240, size[0]), area_means(320, size[1])
+    means = np.einsum("hH,HW...,wW->hw...", down, screen, across)
+    assert np.abs(means - small).max() < 1
+    nearest = shrinking((240, 320), size, "nearest")(screen)
+    assert nearest.shape == small.shape
+    assert (nearest[0, 0] == screen[240 // size[0] // 2, 320 // size[1] // 2]).all()
+
+
 def test_a_film_shows_colours_of_the_very_episode_that_is_played(make: Any) -> None:
     env, filmed = make("MyWayHome"), make("MyWayHome", render_mode="rgb_array")
     obs, _ = env.reset(seed=2)
@@ -262,6 +281,7 @@ def test_combinations() -> None:
         ({"state": "MAP07"}, r"no map 'MAP07' in basic.wad \(did you mean 'MAP01'"),
         ({"vizdoom": {"variables": ["HELTH"]}}, r"'HELTH' \(did you mean 'HEALTH'"),
         ({"vizdoom": {"buttons": ["JUMPP"]}}, r"'JUMPP' \(did you mean 'JUMP'"),
+        ({"vizdoom": {"size": (84, 200)}}, "84 × 200 is larger than the 120 × 160"),
         ({"vizdoom": {"wad": "/nowhere/doom.wad"}}, "no file /nowhere/doom.wad"),
         ({"vizdoom": {"wad": __file__}}, "is no WAD file"),
         (

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gymnast.envs.wrappers.images import area_means
+from gymnast.envs.atari.resize import AreaResize
+from gymnast.errors import GymnastError
 
 Shrink = Callable[[np.ndarray], np.ndarray]
 
@@ -23,12 +24,17 @@ def shrinking(before: tuple[int, int], after: tuple[int, int], how: str) -> Shri
     """A function from screens [h, w] or [h, w, 3] of size `before` to new ones of size `after`."""
     if before == after:
         return np.ascontiguousarray
+    if after[0] > before[0] or after[1] > before[1]:
+        drawn, seen = (f"{height} × {width}" for height, width in (before, after))
+        raise GymnastError(
+            f"env.vizdoom.size: {seen} is larger than the {drawn} that env.vizdoom.resolution draws"
+        )
     if how == "nearest":
         return _nearest(before, after)
     down, across = before[0] // after[0], before[1] // after[1]
     if (down * after[0], across * after[1]) == before and down * across <= 16:
         return _blocks(down, across)
-    return _areas(before, after)
+    return AreaResize(before, after)
 
 
 def _nearest(before: tuple[int, int], after: tuple[int, int]) -> Shrink:
@@ -48,23 +54,6 @@ def _blocks(down: int, across: int) -> Shrink:
             total += screen[piece]
         total += count // 2  # to the nearest level
         small: np.ndarray = (total // count).astype(np.uint8)
-        return small
-
-    return shrink
-
-
-def _areas(before: tuple[int, int], after: tuple[int, int]) -> Shrink:
-    """Means of the area that a new pixel covers, parts of pixels included."""
-    down = area_means(before[0], after[0])
-    across = np.ascontiguousarray(area_means(before[1], after[1]).T)
-
-    def shrink(screen: np.ndarray) -> np.ndarray:
-        if screen.ndim == 2:
-            means = down @ screen.astype(np.float32) @ across
-        else:
-            planes = np.moveaxis(screen, -1, 0).astype(np.float32, order="C")
-            means = np.moveaxis(down @ planes @ across, 0, -1)
-        small: np.ndarray = np.rint(means).astype(np.uint8)
         return small
 
     return shrink
