@@ -159,8 +159,9 @@ class EnvConfig(EnvSettings):
         """A mix whose tasks each name their env goes by all of them."""
         if not isinstance(value, dict) or value.get("id") or not isinstance(value.get("mix"), list | tuple):
             return value
-        ids = [entry.get("id") if isinstance(entry, dict) else None for entry in value["mix"]]
-        if not ids or not all(isinstance(env_id, str) and env_id for env_id in ids):
+        given = [entry.get("id") if isinstance(entry, dict) else None for entry in value["mix"]]
+        ids = [env_id for env_id in given if isinstance(env_id, str) and env_id]
+        if not ids or len(ids) < len(given):
             return value
         return {**value, "id": " + ".join(dict.fromkeys(ids))}
 
