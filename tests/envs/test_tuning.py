@@ -39,6 +39,8 @@ def test_processes_must_be_worth_it_and_fewer_are_better() -> None:
     fast, faster = cell(16, "workers", 190, 2), cell(16, "workers", 195, 4)
     assert choose([sync, fast, faster]).choice is fast
     assert choose([sync, fast, cell(16, "workers", 260, 4)]).choice.processes == 4
+    native = cell(16, "native", 180)
+    assert choose([sync, native, faster]).choice is native
 
 
 def test_what_is_another_implementation_is_never_chosen_by_itself() -> None:

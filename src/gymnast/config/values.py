@@ -56,14 +56,13 @@ def parse_duration(value: Any) -> Any:
 
 Count = Annotated[int, BeforeValidator(parse_count), Field(ge=0)]
 PositiveCount = Annotated[int, BeforeValidator(parse_count), Field(ge=1)]
-PositiveNumber = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(parse_duration), Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 # Copies of an env: a count, or as many as are measured to be best.
 EnvCount = Annotated[
-    PositiveNumber | Literal["auto"],
+    Annotated[int, Field(ge=1)] | Literal["auto"],
     BeforeValidator(lambda value: value if value == "auto" else parse_count(value)),
 ]
 

@@ -54,13 +54,21 @@ class Envs(Protocol):
 
     backend: str  # sync, workers, native or envpool
     n_envs: int
-    # Of a single env, in the plain form of `envs/spaces.py`: Box float32 (or uint8), Discrete from 0.
-    observation_space: gym.Space[Any]
-    action_space: gym.Space[Any]  # Discrete from 0, Box [A] float32; any other as the env has it
-    seeds: list[int]  # the seed each env was first reset with, or started anew with
     reward_parts: tuple[str, ...]  # names of the shares of the reward that the env or wrappers tell apart
     episode_values: tuple[str, ...]  # names of what the env or wrappers tell of a finished episode
     carries_state: bool  # whether `snapshot` can bring every env back exactly
+
+    @property
+    def observation_space(self) -> gym.Space[Any]:
+        """Of a single env, in the plain form of `envs/spaces.py`: Box float32 (or uint8), Discrete from 0."""
+
+    @property
+    def action_space(self) -> gym.Space[Any]:
+        """Discrete from 0, Box [A] float32; any other as the env has it."""
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seed each env was first reset with, or started anew with."""
 
     @property
     def restarts(self) -> int:

@@ -140,10 +140,9 @@ def choose(cells: Sequence[Cell]) -> Tuning:
 
 def _simplest(cells: list[Cell]) -> Cell:
     best = max(cells, key=lambda cell: cell.rate)
-    if best.backend == "workers":
-        sync = [cell for cell in cells if cell.backend == "sync"]
-        if sync and best.rate < WORKERS_MUST_WIN_BY * sync[0].rate:
-            return sync[0]
+    in_process = max((c for c in cells if c.backend != "workers"), key=lambda cell: cell.rate, default=best)
+    if best.rate < WORKERS_MUST_WIN_BY * in_process.rate:
+        best = in_process
     alike = [c for c in cells if c.backend == best.backend and c.rate >= _ALIKE * best.rate]
     return min(alike, key=lambda cell: cell.helpers)
 
@@ -163,8 +162,8 @@ def _cells(config: EnvConfig, n_envs: Sequence[int], brief: bool) -> list[Cell]:
                 continue  # a process for one env only adds a way to go
             if brief and config.backend == "auto" and _ruled(config, count) not in (None, backend):
                 continue
-            ways = _helpers(config, count, backend)
-            found += [replace(Cell(count, backend), **way) for way in (ways[-1:] if brief else ways)]
+            ways = _ways(config, count, backend)
+            found += ways[-1:] if brief else ways
     if not found:
         raise GymnastError(f"no backend can step {config.id} with {', '.join(map(str, n_envs))} envs")
     return found
@@ -186,19 +185,18 @@ def _impossible(config: EnvConfig, n_envs: int, backend: str) -> bool:
         return True
 
 
-def _helpers(config: EnvConfig, n_envs: int, backend: str) -> list[dict[str, int]]:
-    """Numbers of processes or threads that are worth a try."""
+def _ways(config: EnvConfig, n_envs: int, backend: str) -> list[Cell]:
+    """With the numbers of processes or threads that are worth a try; one for each core comes last."""
     cores = usable_cores()
+    few, many = max(1, cores // 2), 2 * cores
     if backend == "workers":
-        if config.workers is not None:
-            return [{"processes": min(config.workers, n_envs)}]
         if one_per_process(config):
-            return [{"processes": n_envs}]
-        # One for each core is the last: what a brief measurement takes.
-        return [{"processes": n} for n in _distinct(n_envs, max(1, cores // 2), 2 * cores, cores)]
+            return [Cell(n_envs, backend, processes=n_envs)]
+        counts = (few, many, cores) if config.workers is None else (config.workers,)
+        return [Cell(n_envs, backend, processes=n) for n in _distinct(n_envs, *counts)]
     if backend == "native" and config.id.startswith("ALE/") and config.atari.threads is None:
-        return [{"threads": n} for n in _distinct(n_envs, max(1, cores // 2), cores)]
-    return [{}]
+        return [Cell(n_envs, backend, threads=n) for n in _distinct(n_envs, few, cores)]
+    return [Cell(n_envs, backend)]
 
 
 def _distinct(most: int, *counts: int) -> list[int]:

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any
 
@@ -21,7 +22,7 @@ from gymnast.envs.contract import EnvFailure
 from gymnast.envs.in_process import InProcessEnvs
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.shared_block import SharedBlock, receive, send
-from gymnast.envs.single import make_env
+from gymnast.envs.single import find_spec, make_env
 from gymnast.envs.spaces import plain_space
 from gymnast.errors import GymnastError
 from gymnast.policies.masks import MaskReader
@@ -74,6 +75,8 @@ def register(registration: str | None) -> None:
     """Make an env known here that the parent may have registered at run time."""
     if registration is not None:
         spec = gym.envs.registration.EnvSpec.from_json(registration)
+        with suppress(GymnastError):  # unknown so far
+            find_spec(spec.id)  # a library that registers it does so now, and does not find it taken
         gym.registry.setdefault(spec.id, spec)
 
 
