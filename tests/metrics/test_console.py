@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,30 @@ def test_plain_lines_come_at_evaluations_and_after_some_seconds_without_colours(
     assert out.getvalue().splitlines()[-1] == "solved after 52,224 env steps in 1.2 s, best score 500.00"
     assert "\x1b" not in out.getvalue()
     assert "\r" not in out.getvalue()
+
+
+def test_each_task_of_a_mix_is_shown() -> None:
+    from rich.console import Console as Terminal
+
+    from gymnast.metrics.live import LiveConsole
+
+    header = replace(HEADER, tasks=("heavy", "light"))
+    scores = {"eval/task/heavy/return/mean": 251.25, "eval/task/light/return/mean": 254.0}
+    now = row(256_000, eval__return__mean=252.6) | {"task/light/return/mean": 199.5}
+    out = io.StringIO()
+    plain = PlainConsole(out, seconds=1000.0)
+    plain.started(header)
+    plain.updated(now | scores)
+    assert "eval 252.60" in out.getvalue()
+    assert "(heavy 251.25, light 254.00)" in out.getvalue()
+
+    live = LiveConsole(Terminal(file=io.StringIO(), force_terminal=True, width=100))
+    live.started(header)
+    live.updated(now | scores)
+    shown = live._frame().plain.splitlines()
+    live.close()
+    assert any(line.split()[:2] == ["light", "199.50"] for line in shown)
+    assert any(line.split()[:3] == ["heavy", "eval", "251.25"] for line in shown)
 
 
 def test_plain_lines_come_by_time() -> None:

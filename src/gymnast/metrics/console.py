@@ -42,6 +42,7 @@ class RunHeader:
     budget_env_steps: int | None = None
     solved_at: float | None = None
     notices: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()  # of a mix
 
 
 class Console(Protocol):
@@ -103,12 +104,14 @@ class PlainConsole:
         self._shown: Row = self._row
         self._evaluation: float | None = None
         self._best: float | None = None
+        self._tasks: tuple[str, ...] = ()
         self._told: set[str] = set()
         self._writing = False
         self._waiting: list[str] = []
 
     def started(self, header: RunHeader) -> None:
         self._next = time.monotonic() + self._seconds
+        self._tasks = header.tasks
         self._line(f"{header.name}: {describe(header)}")
         self._line(f"run {header.run_id} in {header.path}")
         for notice in header.notices:
@@ -164,6 +167,10 @@ class PlainConsole:
         ):
             if value is not None:
                 parts.append(f"{label} {number(key, value)}")
+        scores = {name: row.get(f"eval/task/{name}/return/mean") for name in self._tasks}
+        told = [f"{name} {number('eval/best', score)}" for name, score in scores.items() if score is not None]
+        if told:
+            parts.append(f"({', '.join(told)})")
         fps = row.get("time/fps")
         if fps:
             parts.append(f"{short(fps)}/s")

@@ -37,6 +37,7 @@ DRAW_SECONDS = 0.2
 CHANGE_SECONDS = (
     2.0  # a change is told against the value this long ago: against the last draw it would flicker
 )
+MOST_TASKS = 4  # of a mix that have lines of their own
 MESSAGE_SECONDS = 5.0
 LONG_WORK_SECONDS = 0.4  # only a rollout or evaluation longer than this gets its own progress: no flicker
 
@@ -103,6 +104,7 @@ class LiveConsole:
         self._row: Row = {}
         self._alerts: Mapping[str, str] = NO_ALERTS
         self._figures = {key: _Figure(key) for key in _SHOWN}
+        self._tasks: dict[str, str] = {}  # of a mix: keys and labels
         self._fps: float | None = None
         self._next_draw = 0.0
         self._work: tuple[str, int, int, str, float] | None = None  # what, done, total, unit, since
@@ -114,6 +116,12 @@ class LiveConsole:
 
     def started(self, header: RunHeader) -> None:
         self._header = header
+        for name in header.tasks[:MOST_TASKS]:
+            self._tasks |= {
+                f"task/{name}/return/mean": name[:15],
+                f"eval/task/{name}/return/mean": f"{name[:10]} eval",
+            }
+        self._figures |= {key: _Figure(key) for key in self._tasks}
         for notice in header.notices:
             self._say(notice, "info")
         self.resume()
@@ -221,12 +229,12 @@ class LiveConsole:
         now = time.monotonic()
         lines = [_title(self._header), Text(self._header.path, style="dim"), Text()]
         lines += [self._progress(width), self._activity(now, width), Text()]
-        for group in (SCORE, HEALTH, SPEED):
+        for group in (SCORE, self._tasks, HEALTH, SPEED):
             # Scores keep their place while there are none yet: a frame that grows later would jump.
             rows = [
                 self._figure(key, label, now, width)
                 for key, label in group.items()
-                if group is SCORE or self._figures[key].value is not None
+                if group in (SCORE, self._tasks) or self._figures[key].value is not None
             ]
             lines += [*rows, Text()] if rows else []
         if self._keys and not self._over:

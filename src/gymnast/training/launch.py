@@ -182,5 +182,6 @@ def _header(run: Run, name: str, session: Session, notices: list[str]) -> RunHea
         budget=session.budget.describe(),
         budget_env_steps=session.budget.total_steps,
         solved_at=session.spec.solved_at,
+        tasks=tuple(session.spec.tasks),
         notices=tuple(notices),
     )
