@@ -31,7 +31,7 @@ from gymnast.envs.atari.games import (
 )
 from gymnast.envs.contract import EnvFailure, Step
 from gymnast.envs.in_process import episode_seed
-from gymnast.envs.machine_cache import usable_cores
+from gymnast.envs.machine_cache import cores_of_a_group
 from gymnast.envs.settings import EnvConfig
 
 _NO_SEED = -1  # ALE: go on with the random numbers there are
@@ -80,7 +80,7 @@ class NativeAtari:
         self._episodes = [0] * self.n_envs  # games started so far, each
         self._strength = np.ones(self.n_envs, np.float32)  # of the joystick, where it is an analogue one
         self._waiting = False
-        self._ale = _vector_interface(config, rom, self.n_envs)
+        self._ale = _vector_interface(config, rom, self.n_envs, config.groups if training else 1)
 
     def reset(self) -> np.ndarray:
         self._episodes = [0] * self.n_envs
@@ -180,7 +180,7 @@ class NativeAtari:
         self._ale = None  # its threads end with it
 
 
-def _vector_interface(config: EnvConfig, rom: str, n_envs: int) -> Any:
+def _vector_interface(config: EnvConfig, rom: str, n_envs: int, groups: int) -> Any:
     from ale_py import ALEVectorInterface
 
     atari = config.atari
@@ -203,7 +203,7 @@ def _vector_interface(config: EnvConfig, rom: str, n_envs: int) -> Any:
         repeat_action_probability=atari.sticky,
         full_action_space=True,  # so that an action is ALE's own number
         batch_size=n_envs,
-        num_threads=min(n_envs, atari.threads or usable_cores()),
+        num_threads=min(n_envs, atari.threads or cores_of_a_group(groups)),
         thread_affinity_offset=-1,
         autoreset_mode="SameStep",
     )

@@ -14,22 +14,18 @@ def _breakout_bricks() -> tuple[tuple[int, int], ...]:
     """Of each brick, row by row from the top and from the left, a bit that is set while it is there.
 
     The picture of a row is spread over six bytes, in the order in which the console draws them: some from
-    left to right, some from right to left. A brick is two bits wide, of which one is enough. Five bricks
-    are kept elsewhere; what stands in their places is worked out anew in each frame.
+    left to right, some from right to left. A brick is two bits wide, of which one is enough.
     """
     left_to_right, right_to_left = (0, 2, 4, 6), (7, 5, 3, 1)
     in_order = (
-        *((30, bit) for bit in (6,)),
+        (30, 6),
         *((24, bit) for bit in right_to_left),
         *((18, bit) for bit in left_to_right),
         *((12, bit) for bit in (4, 6)),
         *((6, bit) for bit in right_to_left),
         *((0, bit) for bit in (0, 2, 4)),
     )
-    rows = [[(byte + 5 - row, bit) for byte, bit in in_order] for row in range(6)]
-    rows[0][1:5] = [(36, 6), (36, 5), (37, 7), (37, 6)]
-    rows[5][0] = (36, 7)
-    return tuple(place for row in rows for place in row)
+    return tuple((byte + 5 - row, bit) for row in range(6) for byte, bit in in_order)
 
 
 TABLES: dict[str, Table] = {  # by the name of the ROM
