@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gymnast.envs.actions import random_actions
-from gymnast.envs.build import build_envs
+from gymnast.envs.build import build_envs, build_training_envs
 from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.mix.build import build_mix, build_task, policy_spaces, task_seed
 from gymnast.envs.mix.mixed import MixedEnvs, task_rows
@@ -245,6 +245,19 @@ def test_a_resume_may_bring_another_task() -> None:
     first = more.restore(envs.snapshot())
     assert first is not None
     assert first[:, 0].tolist() == [0] * 6
+
+
+def test_groups_of_copies_each_hold_every_task() -> None:
+    config = mixed(chore("a", n_actions=2), chore("b", n_actions=3), n_envs=6, groups=2)
+    envs = build_training_envs(config, seed=1)
+    envs.reset()
+    rows = task_rows(envs)
+    assert rows is not None
+    assert (rows[0], rows[1].tolist()) == (("a", "b"), [0, 0, 1, 0, 0, 1])
+    assert envs.masks is not None
+    step = envs.step(np.array([0, 1, 4, 0, 1, 2]))
+    assert step.rewards.tolist() == [1, 2, 3, 1, 2, 1]
+    assert len(set(envs.seeds)) == 6
 
 
 def test_a_failure_names_env_seed_and_task() -> None:

@@ -138,6 +138,13 @@ def test_a_stopped_run_goes_on_to_the_same_end(
     assert_same_run(whole, api.resume(parted))
 
 
+def test_copies_in_groups_count_for_their_tasks(quiz: str, tmp_path: Path) -> None:
+    run = api.train(quiz, overrides={"env.groups": 2, "budget.env_steps": 2560}, runs_dir=tmp_path)
+    last = run.metrics()[-1]
+    assert (last["task/two/share"], last["task/four/share"]) == (0.75, 0.25)
+    assert last["task/two/episodes"] == pytest.approx(0.75 * last["time/env_steps"] / 5, abs=6)
+
+
 def test_a_resume_may_add_a_task(quiz: str, tmp_path: Path) -> None:
     """Its actions being those of the others, the policy fits."""
     changes = {"budget.env_steps": 1024, "env.mix": [{"name": "a"}, {"name": "b", "kwargs": {"shift": 1}}]}
