@@ -71,6 +71,10 @@ ROWS = (
     Row("CartPole-v1:ppo-lstm", 475, seeds=5),
     Row("gymnast/TMaze-v0:ppo-lstm", 1, episodes=1000),
     Row("gymnast/TMaze-v0:ppo-gru", 1, episodes=1000),
+    Row("VizDoom-Basic-v0:ppo", 80, episodes=200),
+    # 2,100 is to have lived until the timeout; trained with the shares of health and ammunition as well
+    Row("VizDoom-DefendTheCenter-v0:ppo", 15, seeds=1, opt_in=True),
+    Row("VizDoom-HealthGathering-v0:ppo", 1000, seeds=1, opt_in=True),
     Row("BipedalWalker-v3:ppo", 280, opt_in=True),
 )
 
