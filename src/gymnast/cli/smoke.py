@@ -75,10 +75,10 @@ def _print_table(console: Console, outcomes: list[Outcome]) -> None:
     from gymnast.smoke.run import STAGES
 
     table = Table(box=None, pad_edge=False)
-    table.add_column("preset", no_wrap=True)
+    table.add_column("preset", overflow="fold")
     for stage in STAGES:
-        table.add_column(stage, justify="center")
-    table.add_column("seconds", justify="right")
+        table.add_column(stage, justify="center", min_width=len(stage))
+    table.add_column("seconds", justify="right", min_width=len("seconds"))
     table.add_column("", no_wrap=True)
     marks = {True: Text("✓", "green"), False: Text("✗", "red"), None: Text("–", "dim")}
     verdicts = {
@@ -99,6 +99,7 @@ def _print_table(console: Console, outcomes: list[Outcome]) -> None:
             said = Text(
                 f"\n{outcome.preset} {outcome.status}", "red" if outcome.status == "failed" else "yellow"
             )
-            console.print(said + Text(f"\n  {outcome.reason}", ""), soft_wrap=True)
+            reason = outcome.reason.strip().replace("\n", "\n  ")
+            console.print(said + Text(f"\n  {reason}", ""), soft_wrap=True)
     counts = [(sum(o.status == status for o in outcomes), status) for status in verdicts]
     console.print(Text("\n" + ", ".join(f"{count} {status}" for count, status in counts if count)))
