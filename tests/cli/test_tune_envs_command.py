@@ -126,17 +126,35 @@ def test_auto_is_measured_once_and_the_run_holds_the_number(measured: list[Cell]
 def test_auto_tries_only_what_goes_with_the_other_settings(measured: list[Cell]) -> None:
     changes = {"env.n_envs": "auto", "algo.n_steps": 32, "algo.batch_size": 512}
     config = load_config("Pendulum-v1:ppo", changes).config
-    assert with_measured_envs(config, QuietConsole()).env.copies == 16
-    assert {cell.n_envs for cell in measured} == {16, 64}  # fewer make no minibatch of 512
+    assert with_measured_envs(config, QuietConsole()).env.copies == 16  # fewer make no minibatch of 512
+    measured.clear()
     impossible = load_config("Pendulum-v1:ppo", changes | {"algo.batch_size": 100}).config
-    with pytest.raises(GymnastError, match="none of 1, 4, 16, 64 envs goes with the other settings"):
+    with pytest.raises(GymnastError, match="1, 4, 16, 64 envs do not go with the other settings"):
         with_measured_envs(impossible, QuietConsole())
+    assert measured == []
+
+
+def test_rollouts_as_long_as_rewards_are_rare(measured: list[Cell], tmp_path: Path) -> None:
+    """Rewards are 12.5 steps apart here."""
+    changes = {"env.n_envs": 2, "algo.n_steps": "auto", "eval.every": 0, "budget.env_steps": 80}
+    run = api.train("Pendulum-v1:a2c", overrides=changes, runs_dir=tmp_path / "runs")
+    assert "n_steps: 40" in run.folder.config_path.read_text()  # A2C's 5, doubled until it is 25 or more
+    assert "algo.n_steps=40 was measured: of rewards under random actions, they are 12.5 steps apart" in (
+        run.folder.log_path.read_text()
+    )
+    assert {cell.n_envs for cell in measured} == {2}
+    both = load_config("Pendulum-v1:ppo", changes | {"env.n_envs": "auto", "algo.batch_size": 2048}).config
+    resolved = with_measured_envs(both, QuietConsole())
+    assert (resolved.algo.steps, resolved.env.copies) == (128, 16)
 
 
 def test_auto_where_nothing_measures_is_said() -> None:
     config = load_config("Pendulum-v1:ppo", {"env.n_envs": "auto"}).config
     with pytest.raises(GymnastError, match="only training measures it"):
         config.env.copies
+    config = load_config("Pendulum-v1:ppo", {"algo.n_steps": "auto"}).config
+    with pytest.raises(GymnastError, match="only training measures it"):
+        config.algo.steps
 
 
 def test_rollouts_beyond_memory_leave_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

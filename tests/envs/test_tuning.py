@@ -16,7 +16,7 @@ from gymnast.envs import tuning
 from gymnast.envs.capacity import check_fits, observation_bytes
 from gymnast.envs.memory import available_memory, shown_memory, tree_memory
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.tuning import ENOUGH, Cell, choose, remembered, tune
+from gymnast.envs.tuning import ENOUGH, Cell, choose, remembered, rollout_steps, tune
 from gymnast.envs.tuning_cell import Measured
 from gymnast.errors import GymnastError
 
@@ -114,6 +114,21 @@ def test_the_chosen_way_is_what_a_config_then_steps_in() -> None:
     assert (applied.n_envs, applied.workers, applied.backend) == (16, 4, "auto")
     atari = Cell(16, "native", threads=3).applied(EnvConfig(id="ALE/Pong-v5"))
     assert atari.atari.threads == 3
+
+
+@pytest.mark.parametrize(
+    ("between", "least", "steps"),
+    [(1.0, 128, 128), (70.0, 128, 256), (64.0, 128, 128), (1e6, 128, 2048), (None, 5, 1280), (12.5, 5, 40)],
+)
+def test_rollouts_hold_a_reward_of_most_envs(between: float | None, least: int, steps: int) -> None:
+    assert rollout_steps(between, least) == steps
+
+
+def test_groups_share_the_cores_out_among_themselves() -> None:
+    config = EnvConfig(id="FrozenLake-v1", n_envs="auto", groups=2)
+    way = cell(16, "workers", 9, 4)
+    assert (way.applied(config).groups, way.applied(config).workers) == (2, None)
+    assert (way.alone(config).groups, way.alone(config).workers) == (1, 4)
 
 
 @pytest.mark.parametrize(

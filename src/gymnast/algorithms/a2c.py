@@ -10,7 +10,7 @@ from pydantic import Field
 from gymnast.algorithms.algorithm import Hyper, hyper_at
 from gymnast.algorithms.objective import Batch, Loss, gae_batch, normalize_advantages, policy_gradient
 from gymnast.algorithms.settings import AlgoSettings, Rate, Unit
-from gymnast.config.values import PositiveCount
+from gymnast.config.values import CountOrAuto
 from gymnast.policies.optimizer_settings import OptimizerConfig, RMSPropConfig
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ class A2CConfig(AlgoSettings):
     """Settings of A2C: one gradient step a rollout. Numbers marked schedulable take a schedule as well."""
 
     name: Literal["a2c"] = "a2c"
-    n_steps: PositiveCount = Field(5, description="Steps of each env in a rollout.")
+    n_steps: CountOrAuto = Field(
+        5,
+        description="Steps of each env in a rollout; auto: twice the steps that rewards are apart, measured.",
+    )
     lr: Rate = Field(7e-4, description="Learning rate. Schedulable.")
     optimizer: OptimizerConfig = Field(
         default_factory=RMSPropConfig, description="What moves the weights: rmsprop, adam, adamw or sgd."

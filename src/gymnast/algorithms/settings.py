@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from gymnast.config.schedules import scheduled
-from gymnast.config.values import PositiveCount, Section
+from gymnast.config.values import CountOrAuto, PositiveCount, Section
+from gymnast.errors import GymnastError
 from gymnast.policies.optimizer_settings import AdamConfig, OptimizerConfig
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ class AlgoSettings(Section):
     """Every number marked schedulable takes a schedule as well."""
 
     name: str
-    n_steps: PositiveCount = Field(128, description="Steps of each env in a rollout.")
+    n_steps: CountOrAuto = Field(
+        128,
+        description="Steps of each env in a rollout; auto: twice the steps that rewards are apart, measured.",
+    )
     sequence_length: PositiveCount | None = Field(
         None,
         description="Steps that a policy with a memory learns from in one piece; the whole rollout if unset.",
@@ -66,6 +70,13 @@ class AlgoSettings(Section):
             return data
         default = cls.model_fields["optimizer"].get_default(call_default_factory=True, validated_data={})
         return data | {"optimizer": {"name": default.name, **given}}
+
+    @property
+    def steps(self) -> int:
+        """`n_steps` as a number; `auto` becomes one before a run starts, and nowhere else."""
+        if self.n_steps == "auto":
+            raise GymnastError("algo.n_steps is auto: only training measures it; say a number")
+        return self.n_steps
 
     def minibatch_size(self, rollout_size: int) -> int:
         """Samples of one gradient step; raises ValueError for a size that does not fit the rollout."""

@@ -56,8 +56,9 @@ def tune_envs(
         )
     resolved = _load(reference, overrides, config_dir or [])
     config, counts = resolved.config, N_ENVS if envs is None else _counts(envs)
+    n_steps = config.algo.n_steps if isinstance(config.algo.n_steps, int) else 1
     for count in counts:
-        check_fits(config.env, count, config.algo.n_steps)
+        check_fits(config.env, count, n_steps)
     if not as_json:
         typer.echo(f"{resolved.name}: steps of single envs a second, random actions, {seconds:g} s each")
         typer.echo(_HEADER)

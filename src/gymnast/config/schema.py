@@ -73,7 +73,8 @@ class Config(Section):
         problems: dict[str, str] = {}
         if self.env.groups > 1 and self.policy.memory != "none":
             problems["env.groups"] = "a policy with a memory acts for all envs at once; say 1"
-        elif isinstance(self.env.n_envs, int):  # `auto` is checked once it is a number
+        elif isinstance(self.env.n_envs, int) and isinstance(self.algo.n_steps, int):
+            # `auto` is checked once it is a number
             problems |= self._misfitting_batch(self.env.n_envs)
         if self.collects_ahead and self.policy.memory != "none":
             problems["algo.collect_ahead"] = "a policy with a memory cannot act from older weights; say false"
@@ -106,7 +107,7 @@ class Config(Section):
 
     def _misfitting_batch(self, n_envs: int) -> dict[str, str]:
         """Minibatches, or sequences, that do not divide a rollout of so many envs."""
-        n_steps = self.algo.n_steps
+        n_steps = self.algo.steps
         try:
             self.algo.minibatch_size(n_envs * n_steps)
         except ValueError as error:

@@ -60,8 +60,8 @@ Seconds = Annotated[float, BeforeValidator(parse_duration), Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-# Copies of an env: a count, or as many as are measured to be best.
-EnvCount = Annotated[
+# A count, or what is measured to be best before a run starts.
+CountOrAuto = Annotated[
     Annotated[int, Field(ge=1)] | Literal["auto"],
     BeforeValidator(lambda value: value if value == "auto" else parse_count(value)),
 ]

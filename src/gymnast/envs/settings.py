@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from gymnast.config.values import EnvCount, MisfitError, PositiveCount, Section
+from gymnast.config.values import CountOrAuto, MisfitError, PositiveCount, Section
 from gymnast.envs.atari.settings import AtariConfig
 from gymnast.envs.doom.settings import VizDoomConfig
 from gymnast.envs.families import FAMILY_SETTINGS, misfits
@@ -61,7 +61,7 @@ class EnvSettings(Section):
         "",
         description="A Gymnasium id, or `package.module:EnvClass`. Needed unless each task of `mix` has one.",
     )
-    n_envs: EnvCount = Field(
+    n_envs: CountOrAuto = Field(
         8, description="Copies stepped together; auto: as `gymnast tune-envs` measures on this machine."
     )
     groups: PositiveCount = Field(

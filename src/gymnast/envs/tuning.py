@@ -24,6 +24,7 @@ from gymnast.envs.workers import registration
 from gymnast.errors import GymnastError
 
 N_ENVS = (1, 4, 16, 64)
+LONGEST_ROLLOUT = 2048  # steps, however rare rewards are
 ENOUGH = 0.8  # of the best rate: what more envs gain beyond it is not worth the longer rollouts
 _ALIKE = 0.95  # of a rate: fewer processes or threads do as well
 _START_SECONDS = 30.0  # to build and reset; with it a cell that hangs is given up
@@ -53,16 +54,23 @@ class Cell:
     def helpers(self) -> int:
         return self.processes or self.threads or 1
 
-    def applied(self, config: EnvConfig) -> EnvConfig:
-        """The config that steps so; `auto` stays where that is the same: evaluation chooses for itself."""
-        update: dict[str, Any] = {"n_envs": self.n_envs}
-        if config.backend == "auto" and _ruled(config, self.n_envs) not in (None, self.backend):
-            update["backend"] = self.backend
+    def alone(self, config: EnvConfig) -> EnvConfig:
+        """The config of just these envs, for measuring."""
+        update: dict[str, Any] = {"n_envs": self.n_envs, "groups": 1}
         if self.processes is not None:
             update["workers"] = self.processes
         if self.threads is not None:
             update["atari"] = config.atari.model_copy(update={"threads": self.threads})
         return config.model_copy(update=update)
+
+    def applied(self, config: EnvConfig) -> EnvConfig:
+        """The config that trains so; `auto` stays where that is the same: evaluation chooses for itself."""
+        update: dict[str, Any] = {"groups": config.groups}
+        if config.backend == "auto" and _ruled(config, self.n_envs) not in (None, self.backend):
+            update["backend"] = self.backend
+        if config.groups > 1:  # they share the cores out among themselves
+            update |= {"workers": config.workers, "atari": config.atari}
+        return self.alone(config).model_copy(update=update)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +144,18 @@ def choose(cells: Sequence[Cell]) -> Tuning:
             " more envs only make rollouts longer"
         )
     return Tuning(tuple(cells), choice, reason)
+
+
+def rollout_steps(between_rewards: float | None, least: int) -> int:
+    """Steps of a rollout in which most envs see a reward: twice as many as rewards are apart.
+
+    Doubled from `least` on, so that minibatches divide it as they do the algorithm's own number.
+    """
+    wanted = LONGEST_ROLLOUT if between_rewards is None else 2 * between_rewards
+    steps = least
+    while steps < wanted and 2 * steps <= LONGEST_ROLLOUT:
+        steps *= 2
+    return steps
 
 
 def _simplest(cells: list[Cell]) -> Cell:
@@ -226,7 +246,7 @@ def _too_large(cell: Cell, before: Sequence[Cell]) -> Cell | None:
 def _run(config: EnvConfig, cell: Cell, seconds: float) -> Cell:
     """Measure one cell in a process of its own, which may crash or hang as it likes."""
     order = {
-        "config": cell.applied(config).model_dump(mode="json"),
+        "config": cell.alone(config).model_dump(mode="json"),
         "registered": registration(config),
         "n_envs": cell.n_envs,
         "backend": cell.backend,

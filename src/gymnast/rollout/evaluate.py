@@ -94,14 +94,17 @@ def evaluation_envs(config: EnvConfig, episodes: int) -> int:
     Once the last episode has been started, envs that are through idle along until it ends. That
     is free in a native vector env, so there each episode gets its own; elsewhere a quarter does.
     """
+    from gymnast.envs.machine_cache import usable_cores
     from gymnast.envs.native import why_not_native
+    from gymnast.envs.single import one_per_process
 
     if (
         config.backend in ("auto", "native")
         and why_not_native(config, training=False, render_mode=None) is None
     ):
         return min(episodes, MOST_NATIVE_ENVS)
-    return max(1, min(episodes // 4, MOST_SINGLE_ENVS))
+    most = usable_cores() if one_per_process(config) else MOST_SINGLE_ENVS  # a process each is dear
+    return max(1, min(episodes // 4, most))
 
 
 def evaluate(

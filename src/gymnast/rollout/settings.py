@@ -35,7 +35,7 @@ class EvalConfig(Section):
 
 def memory_problems(algo: AlgoSettings, n_envs: int) -> dict[str, str]:
     """What keeps a policy with a memory from learning in whole sequences, by dotted key."""
-    n_steps = algo.n_steps
+    n_steps = algo.steps
     length = algo.sequence_length or n_steps
     if n_steps % length:
         near = _nearest(length, [d for d in range(1, n_steps + 1) if n_steps % d == 0])

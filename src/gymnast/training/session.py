@@ -129,7 +129,7 @@ class Session:
 def build_session(config: Config) -> Session:
     """Build every part; anything wrong with the config is found here, before a run folder exists."""
     spec = read_spec(config.env)
-    check_fits(config.env, config.env.copies, config.algo.n_steps)
+    check_fits(config.env, config.env.copies, config.algo.steps)
     envs = build_training_envs(config.env, seed=config.seed)
     try:
         return _build_around(config, spec, envs)
@@ -145,15 +145,15 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
     policy = _build_policy(config, envs)
     algo = build_algorithm(config.algo)
     longest = spec.max_episode_steps
-    if not algo.uses_critic and longest is not None and config.algo.n_steps < longest:
+    if not algo.uses_critic and longest is not None and config.algo.steps < longest:
         logging.getLogger("gymnast").warning(
             "episodes of more than algo.n_steps=%d steps are never learnt from, and they may have %d; "
             "a larger algo.n_steps or algo.baseline=value helps",
-            config.algo.n_steps,
+            config.algo.steps,
             longest,
         )
     n_envs = envs.n_envs
-    rollout_size = n_envs * config.algo.n_steps
+    rollout_size = n_envs * config.algo.steps
     return Session(
         config=config,
         spec=spec,
@@ -178,7 +178,7 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
 
 
 def _build_collector(config: Config, envs: Envs, policy: Policy) -> Collector | AheadCollector:
-    steps, length = config.algo.n_steps, config.algo.sequence_length
+    steps, length = config.algo.steps, config.algo.sequence_length
     if not config.collects_ahead:
         return Collector(envs, policy, steps, length)
     acting = _build_policy(config, envs)
