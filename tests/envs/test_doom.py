@@ -13,7 +13,7 @@ from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
 from gymnast.envs.spec import read_spec
 from gymnast.envs.wrappers.images import area_means
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, MissingExtra
 
 pytest.importorskip("vizdoom")
 
@@ -321,6 +321,13 @@ def test_settings_are_checked_before_a_game_is_made(given: dict[str, Any], messa
 def test_other_spellings_are_pointed_to_ours(wrong: str) -> None:
     with pytest.raises(GymnastError, match="did you mean 'VizDoom-Basic-v0'"):
         make_env(EnvConfig(id=wrong))
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(gym.registry, "VizDoom-Basic-v0", raising=False)
+    monkeypatch.setattr("gymnast.envs.families.find_spec", lambda package: None)
+    with pytest.raises(MissingExtra, match=r"needs the extra 'vizdoom': pip install 'gymnast\[vizdoom\]'"):
+        make_env(EnvConfig(id="VizDoom-Basic-v0"))
 
 
 def test_your_own_wad(make: Any, tmp_path: Any) -> None:

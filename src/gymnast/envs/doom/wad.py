@@ -57,7 +57,8 @@ def checked_map(name: str, wads: list[Wad]) -> tuple[str, Wad]:
             return name.upper(), wad
     known = [map_name for wad in wads for map_name in wad.maps]
     files = " and ".join(wad.path.name for wad in wads)
+    ranges = ", ".join(f"{wad.maps[0]} to {wad.maps[-1]}" for wad in wads if wad.maps)
     raise GymnastError(
         f"env.state: there is no map '{name}' in {files}{did_you_mean(name.upper(), known)};"
-        f" there are {', '.join(known) or 'none'}"
+        f" there are {ranges or 'none'}"
     )
