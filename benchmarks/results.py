@@ -71,6 +71,8 @@ ROWS = (
     Row("CartPole-v1:ppo-lstm", 475, seeds=5),
     Row("gymnast/TMaze-v0:ppo-lstm", 1, episodes=1000),
     Row("gymnast/TMaze-v0:ppo-gru", 1, episodes=1000),
+    Row("ALE/Pong-v5:ppo-objects", 20, episodes=20, opt_in=True),
+    Row("ALE/Pong-v5:ppo-objects-deterministic", 21, episodes=20, opt_in=True),
     Row("VizDoom-Basic-v0:ppo", 80, episodes=200),
     # 2,100 is to have lived until the timeout; trained with the shares of health and ammunition as well
     Row("VizDoom-DefendTheCenter-v0:ppo", 15, seeds=1, opt_in=True),
