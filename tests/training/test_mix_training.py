@@ -12,6 +12,7 @@ import pytest
 
 from gymnast import api
 from gymnast.cli.eval import evaluate
+from gymnast.cli.runs import show
 from gymnast.config.load import load_config
 from gymnast.envs.build import make_env
 from gymnast.envs.mix.build import build_task
@@ -72,6 +73,9 @@ def test_one_trunk_with_heads_of_their_own_learns_tasks_that_differ(
     assert [task.episodes for task in score.tasks] == [50, 50]
     assert score.tasks[1].mean_return == np.mean(score.returns[50:])
 
+    show(run.id, runs_dir=tmp_path)
+    told = f"four: {last['eval/task/four/return/mean']:.2f} in the last, "
+    assert told in capsys.readouterr().out
     evaluate(run.id, episodes=10, runs_dir=str(tmp_path))
     shown = capsys.readouterr().out
     assert "20, 10 of each task, greedy" in shown

@@ -78,6 +78,9 @@ def print_summary(summary: dict[str, Any]) -> None:
     if scores:
         line, noun = sparkline(scores, 60), "evaluation" if len(scores) == 1 else "evaluations"
         screen.print(f"\n{len(scores)} {noun}, {min(scores):,.2f} to {max(scores):,.2f}  [cyan]{line}[/]")
+    for name, own in summary.get("tasks", {}).items():
+        if own:
+            screen.print(f"  {name}: {own[-1]:,.2f} in the last, {max(own):,.2f} at best", markup=False)
     if not summary["checkpoints"]:
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gymnast.errors import GymnastError
-from gymnast.metrics.csv_file import read_columns
+from gymnast.metrics.csv_file import read_columns, read_header
 from gymnast.runs.checkpoint import Checkpoint, DamagedCheckpoint, best_checkpoint, list_checkpoints
 from gymnast.runs.registry import entry_of
 from gymnast.runs.store import Run
@@ -29,6 +29,7 @@ def summarise(run: Run) -> dict[str, Any]:
         ],
         "settings": settings_of(run),
         "evals": evaluations(run),
+        **({"tasks": tasks} if (tasks := task_evaluations(run)) else {}),
         "checkpoints": [
             {**_checkpoint(saved), "best": saved == best, "last": saved == known[-1]}
             for saved in reversed(known)
@@ -46,6 +47,15 @@ def evaluations(run: Run) -> list[dict[str, float]]:
         for step, taken, score in zip(steps.tolist(), at.tolist(), scores.tolist(), strict=True)
         if math.isfinite(score)
     ]
+
+
+def task_evaluations(run: Run) -> dict[str, list[float]]:
+    """Of a mix: the scores of each task, in the order of the evaluations."""
+    start, end = "eval/task/", "/return/mean"
+    keys = [key for key in read_header(run.metrics_path) if key.startswith(start) and key.endswith(end)]
+    columns = read_columns(run.metrics_path, keys).items()
+    scores = {key.removeprefix(start).removesuffix(end): column.tolist() for key, column in columns}
+    return {name: [score for score in column if math.isfinite(score)] for name, column in scores.items()}
 
 
 def settings_of(run: Run) -> dict[str, Any]:
