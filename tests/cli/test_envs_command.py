@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,24 @@ def test_without_a_preset_registered_ones_are_found() -> None:
     assert (humanoid["family"], humanoid["extra"]) == ("mujoco", "mujoco")
     assert "Humanoid-v2" not in found("humanoid"), "only the newest version"
     assert len(found("--all")) > len(found())
+
+
+def test_families_that_register_their_ids_themselves_are_found_too() -> None:
+    pytest.importorskip("minigrid")
+    row = next(row for row in rows("lavagap") if row["name"] == "MiniGrid-LavaGapS5-v0")
+    assert (row["family"], row["extra"], row["installed"]) == ("minigrid", "minigrid", True)
+    assert "MinAtar/Seaquest-v1" in found("seaquest", "minatar")
+    assert "minigrid ✓" in run("lavagaps5")
+
+
+def test_what_is_not_installed_is_said_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "minigrid", None)  # as if it were not there
+    row = next(row for row in rows("doorkey") if row["name"] == "MiniGrid-DoorKey-5x5-v0")
+    assert (row["extra"], row["installed"]) == ("minigrid", False)
+    text = run("doorkey")
+    assert "minigrid ✗" in text
+    assert "pip install 'gymnast[minigrid]'" in " ".join(text.split())
+    assert "Not installed: minigrid. pip install 'gymnast[minigrid]' brings them." in run("--all")
 
 
 def test_nothing_near() -> None:

@@ -106,21 +106,6 @@ def test_bad_input_is_one_message_with_the_nearest_choice(config: dict[str, Any]
         build_envs(EnvConfig(**config), n_envs=2, seed=0, backend="sync")
 
 
-@pytest.mark.parametrize(
-    ("env_id", "package", "extra"),
-    [
-        ("Ant-v5", "mujoco", "mujoco"),
-        ("ALE/Pong-v5", "ale_py", "atari"),
-        ("VizdoomBasic-v1", "vizdoom", "vizdoom"),
-    ],
-)
-def test_a_missing_extra_is_said_with_the_install_line(env_id: str, package: str, extra: str) -> None:
-    if importlib.util.find_spec(package) is not None:
-        pytest.skip(f"{package} is installed")
-    with pytest.raises(MissingExtra, match=rf"'{env_id}' needs .*pip install 'gymnast\[{extra}\]'"):
-        make_env(EnvConfig(id=env_id))
-
-
 def test_backends_that_cannot_step_an_env_say_why() -> None:
     cases = [
         ("native", EnvConfig(id="Pendulum-v1"), "no vectorised class"),

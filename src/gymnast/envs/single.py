@@ -155,7 +155,10 @@ def _make_base(config: EnvConfig, training: bool, render_mode: str | None) -> gy
         return (
             env if config.max_episode_steps is None else gym.wrappers.TimeLimit(env, config.max_episode_steps)
         )
-    builds = registered_family(spec.id).builds
+    family = registered_family(spec.id)
+    if family.extra is not None and not family.installed:  # Gymnasium knows MuJoCo's ids without MuJoCo
+        raise MissingExtra(f"environment '{config.id}'", family.extra)
+    builds = family.builds
     if builds is None:
         return _construct(config, _entry_class(spec), lambda: make_registered(config, render_mode))
     module_name, _, function = builds.partition(":")
@@ -192,10 +195,7 @@ def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
         return env
     except GymnastError:
         raise
-    except (gym.error.DependencyNotInstalled, ModuleNotFoundError) as error:
-        family = registered_family(current_id(config.id))
-        if family.extra is not None and not family.installed:
-            raise MissingExtra(f"environment '{config.id}'", family.extra) from error
+    except gym.error.DependencyNotInstalled as error:
         raise GymnastError(f"environment '{config.id}' cannot be built: {error}") from error
     except TypeError as error:
         _check_argument_names(config, created)
