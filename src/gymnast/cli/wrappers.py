@@ -17,15 +17,17 @@ def wrappers(
     text: Annotated[str | None, typer.Argument(help="Only those that mention this.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
-    """List the wrappers that a config can name, with their arguments.
+    """List the wrappers that a config can name, with their arguments; one by its name, in full.
 
     \b
     Examples:
       gymnast wrappers
       gymnast wrappers reward
+      gymnast wrappers resize
     """
     everything = describe_wrappers()
     found = [entry for entry in everything if text is None or text.lower() in json.dumps(entry).lower()]
+    found = [entry for entry in everything if entry["name"] == text] or found
     if not found and text is not None:
         raise GymnastError(
             f"no wrapper mentions {text!r}{did_you_mean(text, [e['name'] for e in everything])}"
@@ -42,7 +44,10 @@ def wrappers(
         mark = "  training only" if entry["training_only"] else ""
         typer.secho(entry["name"], bold=True, nl=False)
         print(f"{f'  {arguments}' if arguments else ''}{mark}")
-        print(textwrap.fill(entry["help"], width, initial_indent="    ", subsequent_indent="    "))
+        if entry["name"] == text:
+            print(textwrap.indent(entry["doc"], "    "))
+        else:
+            print(textwrap.fill(entry["help"], width, initial_indent="    ", subsequent_indent="    "))
 
 
 def describe_wrappers() -> list[dict[str, Any]]:
@@ -52,6 +57,7 @@ def describe_wrappers() -> list[dict[str, Any]]:
     entries = []
     for name in sorted(WRAPPERS):
         wrapper = wrapper_class(name)
+        doc = inspect.getdoc(wrapper) or ""
         arguments = {
             argument.name: {
                 "required": argument.default is argument.empty,
@@ -62,7 +68,8 @@ def describe_wrappers() -> list[dict[str, Any]]:
         entries.append(
             {
                 "name": name,
-                "help": (inspect.getdoc(wrapper) or "").split("\n\n")[0].replace("\n", " "),
+                "help": doc.split("\n\n")[0].replace("\n", " "),
+                "doc": doc,
                 "arguments": arguments,
                 "training_only": is_training_only(wrapper),
             }
