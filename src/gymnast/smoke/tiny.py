@@ -13,7 +13,7 @@ EPISODE_STEPS = 12
 
 def tiny_overrides(config: Config) -> tuple[dict[str, Any], int]:
     """Overrides that leave what makes the preset alone, and the env steps of one update under them."""
-    n_envs = max(N_ENVS, len(config.env.tasks))
+    n_envs = max(N_ENVS, len(config.env.tasks), config.env.groups)
     rollout = n_envs * N_STEPS
     changes: dict[str, Any] = {
         "env.n_envs": n_envs,
