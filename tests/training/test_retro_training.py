@@ -13,6 +13,7 @@ from gymnast import api
 from gymnast.envs.actions import random_actions
 from gymnast.envs.build import build_envs
 from gymnast.envs.settings import EnvConfig
+from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_metrics
 from gymnast.training.keys import Control
 
@@ -58,6 +59,13 @@ def test_shares_of_the_reward_and_finished_levels_are_metrics(train: Train, tmp_
     assert {"env/reward_part/death", "env/reward_part/own_reward"} <= set(rows[-1])
     assert any(row.get("env/episode/level_complete") == 1.0 for row in rows)
     assert rows[-1]["eval/episode/level_complete"] in (0.0, 0.5, 1.0)
+
+
+def test_evaluation_has_no_place_beside_a_game_in_the_same_process(train: Train, tmp_path: Path) -> None:
+    alone = {"env__backend": "sync", "env__n_envs": 1, "algo__n_steps": 64}
+    with pytest.raises(GymnastError, match="evaluation needs another; use workers"):
+        train(AIRSTRIKER, tmp_path, **SMALL | alone)
+    assert not list(tmp_path.glob("*/config.yaml"))
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from gymnast.config.schema import Config
 from gymnast.envs.build import build_training_envs
 from gymnast.envs.capacity import check_fits
 from gymnast.envs.contract import EnvFailure, Envs
+from gymnast.envs.single import one_per_process
 from gymnast.envs.spec import EnvSpec, read_spec
 from gymnast.errors import GymnastError
 from gymnast.policies.build import build_policy
@@ -202,4 +203,9 @@ def _build_evaluator(config: Config) -> Evaluator:
         from gymnast.training.background import BackgroundEvaluator
 
         return BackgroundEvaluator(config)
+    if config.eval.every and config.env.backend == "sync" and one_per_process(config.env):
+        raise GymnastError(
+            f"env.backend sync: a process can hold one {config.env.id}, and evaluation needs another;"
+            " use workers or auto, or eval.background=true"
+        )
     return InlineEvaluator(config)
