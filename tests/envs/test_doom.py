@@ -245,6 +245,17 @@ def test_a_door_opens_by_use_alone_and_lets_the_player_through(make: Any) -> Non
     assert env.variable("POSITION_Y") > door + 60
 
 
+def test_the_exit_completes_a_map(make: Any) -> None:
+    env = make("E1M1", state="E1M3")
+    env.reset(seed=0)
+    env._game.send_game_command("warp -2196 2224")  # a long way: in front of the switch that ends E1M3
+    assert press(env, "NOOP")[0][1:4] == (0.0, False, False)
+    ((_, reward, terminated, truncated, info),) = press(env, "USE")
+    assert (reward, terminated, truncated) == (1.0, True, False)
+    assert info["level_complete"] == 1.0
+    assert "level_complete" in env.episode_values
+
+
 def test_impossible_combinations_are_left_out_or_masked(make: Any) -> None:
     plain, masked = make("Basic"), make("Basic", action_masks=True)
     labels = ["NOOP", "MOVE_LEFT", "MOVE_RIGHT", "ATTACK", "MOVE_LEFT+ATTACK", "MOVE_RIGHT+ATTACK"]
