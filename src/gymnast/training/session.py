@@ -203,9 +203,11 @@ def _build_evaluator(config: Config) -> Evaluator:
         from gymnast.training.background import BackgroundEvaluator
 
         return BackgroundEvaluator(config)
-    if config.eval.every and config.env.backend == "sync" and one_per_process(config.env):
-        raise GymnastError(
-            f"env.backend sync: a process can hold one {config.env.id}, and evaluation needs another;"
-            " use workers or auto, or eval.background=true"
-        )
+    if config.eval.every and config.env.backend == "sync":
+        for env in [task.env for task in config.env.tasks] or [config.env]:
+            if one_per_process(env):
+                raise GymnastError(
+                    f"env.backend sync: a process can hold one {env.id}, and evaluation needs another;"
+                    " use workers or auto, or eval.background=true"
+                )
     return InlineEvaluator(config)
