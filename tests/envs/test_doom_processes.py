@@ -116,22 +116,42 @@ def test_workers_play_as_one_process_does() -> None:
         workers.close()
 
 
+def own_engines() -> list[int]:
+    """Process ids of the engines that this process has started."""
+    listed = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    children = [int(child) for file in listed for child in file.read_text().split()]
+    return [child for child in children if b"viz_instance_id" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
 def test_a_terminal_interrupts_the_player_and_not_its_engines() -> None:
     envs = build_envs(CONFIG, n_envs=1, seed=0, backend="sync")
     try:
         envs.reset()
-        children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-        engines = [
-            int(child)
-            for listed in children
-            for child in listed.read_text().split()
-            if b"viz_instance_id" in Path(f"/proc/{child}/cmdline").read_bytes()
-        ]
+        engines = own_engines()
         assert engines
         for engine in engines:
             os.kill(engine, signal.SIGINT)
             os.kill(engine, signal.SIGTERM)
         for _ in range(20):
-            envs.step(np.array([1]))
+            assert not envs.step(np.array([1])).truncated.any()
+    finally:
+        envs.close()
+
+
+def test_an_engine_that_is_gone_costs_an_episode_and_not_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    config = EnvConfig(
+        id="VizDoom-Basic-v0", vizdoom={"variables": ["AMMO2"], "rewards": {"ammo": 1}}, action_masks=True
+    )
+    envs = build_envs(config, n_envs=2, seed=0, backend="sync")
+    try:
+        envs.reset()
+        before = own_engines()
+        os.kill(before[0], signal.SIGKILL)
+        step = envs.step(np.array([1, 1]))
+        assert sorted(step.truncated.tolist()) == [False, True]
+        assert not step.terminated.any()
+        assert "an engine of Doom is gone" in caplog.text
+        assert len(set(own_engines()) - set(before)) == 1
+        assert not envs.step(np.array([1, 1])).truncated.any()
     finally:
         envs.close()

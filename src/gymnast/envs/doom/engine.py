@@ -22,6 +22,13 @@ import vizdoom
 from gymnast.envs.doom import guard
 from gymnast.errors import GymnastError
 
+# What the package raises when the engine has ended by itself.
+GONE = (
+    vizdoom.ViZDoomErrorException,
+    vizdoom.ViZDoomUnexpectedExitException,
+    vizdoom.ViZDoomIsNotRunningException,
+)
+
 _SCRIPT = """\
 #!/bin/sh
 trap '' INT HUP TERM QUIT

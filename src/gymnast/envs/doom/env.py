@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import gymnasium as gym
@@ -30,6 +31,9 @@ from gymnast.envs.doom.shaping import Shaping, amount
 from gymnast.errors import GymnastError, did_you_mean
 
 _SEEDS = 2**31  # the engine's seeds are of 32 bits
+_MOST_LOST = 10  # engines of one env that may be replaced
+
+logger = logging.getLogger("gymnast")
 
 
 class DoomEnv(gym.Env[Any, Any]):
@@ -73,6 +77,8 @@ class DoomEnv(gym.Env[Any, Any]):
         self._deadline: float = 0  # in tics of the episode; 0: none
         self._running = False
         self._screen: np.ndarray = np.zeros(0, np.uint8)  # as the engine drew it last
+        self._obs: Any = None  # as the agent saw it last
+        self._lost = 0  # engines that ended before their time
         self._seed = 0
         self._played: list[int] = []  # actions of this episode, for `get_state`
 
@@ -103,7 +109,7 @@ class DoomEnv(gym.Env[Any, Any]):
         shape = size if settings.grayscale else (*size, 3)
         screen = gym.spaces.Box(0, 255, shape, np.uint8)
         self._variables = game_variables(game, settings.variables)
-        game.set_available_game_variables([variable for _, variable in self._variables])
+        game.set_available_game_variables([])  # they are read one by one, also when there is no screen
         if not self._variables:
             self.observation_space: gym.Space[Any] = screen
             return
@@ -141,7 +147,10 @@ class DoomEnv(gym.Env[Any, Any]):
         tics = self._settings.frame_skip
         if self._deadline:
             tics = min(tics, int(self._deadline - game.get_episode_time()))
-        reward = game.make_action(self._presses[action], tics)
+        try:
+            reward = game.make_action(self._presses[action], tics)
+        except engine.GONE as error:
+            return self._cut_off(error)
         self._played.append(int(action))
         state = game.get_state()  # none after the last tic of an episode that has ended
         terminated = state is None
@@ -158,6 +167,18 @@ class DoomEnv(gym.Env[Any, Any]):
                 info["level_complete"] = float(terminated and not died)
         return self._seen(state), reward, terminated, truncated, info
 
+    def _cut_off(self, error: Exception) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """The engine has ended (killed, out of memory): so does the episode, and the next one has another."""
+        self._lost += 1
+        if self._lost > _MOST_LOST:
+            raise error
+        logger.warning("an engine of Doom is gone (%s); its episode is cut off, another is started", error)
+        self.close()
+        info = self._info()
+        if self.reward_parts:
+            info["reward_parts"] = dict.fromkeys(self.reward_parts, 0.0)
+        return self._obs, 0.0, False, True, info
+
     def _info(self) -> dict[str, Any]:
         return {} if self._mask is None else {"action_mask": self._mask}
 
@@ -165,12 +186,11 @@ class DoomEnv(gym.Env[Any, Any]):
         if state is not None:
             self._screen = state.screen_buffer
         screen = self._shrink(to_gray(self._screen) if self._to_gray else self._screen)
-        if not self._variables:
-            return screen
-        if state is not None:
-            return {"screen": screen, "variables": state.game_variables.astype(np.float32)}
-        numbers = [self._game.get_game_variable(variable) for _, variable in self._variables]
-        return {"screen": screen, "variables": np.array(numbers, np.float32)}
+        self._obs = screen
+        if self._variables:
+            numbers = [self._game.get_game_variable(variable) for _, variable in self._variables]
+            self._obs = {"screen": screen, "variables": np.array(numbers, np.float32)}
+        return self._obs
 
     def render(self) -> Any:
         """The screen as it was drawn, in colours: [height, width, 3]."""
