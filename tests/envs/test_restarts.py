@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ from gymnast.envs.contract import EnvFailure
 from gymnast.envs.in_process import restart_seed
 from gymnast.envs.restarts import LONGEST_PAUSE, RestartConfig, Restarts
 from gymnast.envs.settings import EnvConfig
+from gymnast.envs.worker import Worker, WorkerLost
 from gymnast.errors import GymnastError
 
 SEEDS = env_seeds(0, 4)
 GO = np.zeros(4, np.int64)
 PATIENT = {"backoff": 0}
-HASTY = {"backoff": 0, "timeout": 1.5}
+HASTY = {"backoff": 0, "timeout": 3}
 
 
 def failing(how: str, bad: int | None = 2, restarts: dict[str, Any] = PATIENT, **more: Any) -> EnvConfig:
@@ -39,8 +41,8 @@ def gone(pid: int) -> bool:
         ("die", PATIENT, "killed by SIGKILL"),
         ("segfault", PATIENT, "killed by SIGSEGV"),
         ("exit", PATIENT, "ended with code 3"),
-        ("hang", HASTY, "gave no answer for 1.5 s"),
-        ("spin", HASTY, "gave no answer for 1.5 s"),
+        ("hang", HASTY, "gave no answer for 3 s"),
+        ("spin", HASTY, "gave no answer for 3 s"),
     ],
 )
 def test_a_lost_worker_is_replaced_and_its_episodes_are_cut_off(
@@ -95,6 +97,40 @@ def test_a_worker_killed_between_steps(caplog: pytest.LogCaptureFixture) -> None
         assert step.lost is not None
         assert step.lost.tolist() == [False, False, False, True]
         assert "env 3 is lost" in caplog.text
+    finally:
+        envs.close()
+
+
+def test_several_that_hang_are_waited_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = failing("hang", bad=None, restarts={"budget": 0, "timeout": 1}, at=1)
+    envs = build_envs(config, n_envs=4, seed=0, backend="workers")
+    asked: list[float | None] = []
+    real = Worker.answer
+
+    def answer(worker: Worker, seconds: float, since: float | None = None) -> int:
+        asked.append(since)
+        return real(worker, seconds, since)
+
+    monkeypatch.setattr(Worker, "answer", answer)
+    try:
+        envs.reset()
+        asked.clear()
+        with pytest.raises(EnvFailure, match="gave no answer for 1 s"):
+            envs.step(GO)
+        assert len(asked) == 2
+        assert asked[0] is not None
+        assert asked[0] == asked[1]
+    finally:
+        envs.close()
+
+
+def test_time_is_counted_from_when_a_worker_was_asked() -> None:
+    envs = build_envs(failing("hang", bad=None, at=1), n_envs=4, seed=0, backend="workers")
+    try:
+        envs.reset()
+        envs.send(GO)
+        with pytest.raises(WorkerLost, match="no answer for 1000 s"):
+            envs._workers[0].answer(1000, since=time.monotonic() - 999)
     finally:
         envs.close()
 

@@ -68,9 +68,12 @@ class Worker:
             with contextlib.suppress(BrokenPipeError):
                 send(self.command_fd, message)
 
-    def answer(self, seconds: float) -> int:
-        """The byte that it answers with; WorkerLost if there is none within so many seconds (0: ever)."""
-        self._wait(seconds)
+    def answer(self, seconds: float, since: float | None = None) -> int:
+        """The byte that it answers with; WorkerLost if there is none within so many seconds (0: ever).
+
+        They are counted from now, or from a moment of `time.monotonic` when it was asked with others.
+        """
+        self._wait(seconds, since)
         received = os.read(self.answer_fd, 1)
         if not received:
             raise self._lose(self._last_words())
@@ -84,10 +87,11 @@ class Worker:
         except EOFError:
             raise self._lose(self._last_words()) from None
 
-    def _wait(self, seconds: float) -> None:
+    def _wait(self, seconds: float, since: float | None = None) -> None:
         if self.lost is not None:
             raise WorkerLost(self.lost)
-        if not self._answers.poll(seconds * 1000 if seconds else None):
+        left = seconds if since is None else max(0.0, since + seconds - time.monotonic())
+        if not self._answers.poll(left * 1000 if seconds else None):
             raise self._lose(f"the worker process gave no answer for {seconds:g} s")
 
     def _last_words(self) -> str:

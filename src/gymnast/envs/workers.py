@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import time
 import weakref
 from collections.abc import Sequence
 from itertools import pairwise
@@ -191,9 +192,10 @@ class WorkerEnvs:
         if not self._workers:
             raise GymnastError("these envs are closed")
         finished, lost, failure = False, [], None
+        since = time.monotonic()  # all have the same time: several that hang are not waited for in turn
         for worker in self._workers:
             try:
-                answer = worker.answer(seconds)
+                answer = worker.answer(seconds, since)
                 if answer == Answer.FAILED:
                     # All others are heard first, so that no answer is left in a pipe.
                     failure = failure or EnvFailure(**worker.message(seconds))
