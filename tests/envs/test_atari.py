@@ -27,7 +27,8 @@ def config(env_id: str = BREAKOUT, /, **given: Any) -> EnvConfig:
 
 
 def actions_of(envs: Envs, steps: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, envs.action_space.n, (steps, envs.n_envs))
+    space: Any = envs.action_space
+    return np.random.default_rng(seed).integers(0, int(space.n), (steps, envs.n_envs))
 
 
 SAME_GAMES = [
@@ -58,7 +59,7 @@ SAME_GAMES = [
 def test_native_and_single_games_are_the_same_step_by_step(
     settings: EnvConfig, training: bool, steps: int
 ) -> None:
-    build = {"n_envs": 3, "seed": 3, "training": training}
+    build: dict[str, Any] = {"n_envs": 3, "seed": 3, "training": training}
     native, single = (build_envs(settings, backend=backend, **build) for backend in ("native", "sync"))
     assert native.observation_space == single.observation_space
     assert native.action_space == single.action_space
@@ -234,7 +235,7 @@ def test_rendering_shows_the_screen_of_the_game() -> None:
     env.reset(seed=0)
     for _ in range(20):
         seen, *_ = env.step(2)
-    picture = env.render()
+    picture: Any = env.render()
     assert picture.shape == (210, 160, 3)
     # What is seen is the brighter of two frames, so nowhere darker than this one (rounding aside).
     brightness = picture.astype(np.float64) @ [0.2989, 0.587, 0.114]
@@ -281,9 +282,10 @@ BAD = [
     (config(PONG, actions=("NOOP", "noop")), "NOOP is there twice"),
     (config(PONG, actions=()), "at least one action"),
     (config("ALE/Pogn-v5"), "unknown environment 'ALE/Pogn-v5' (did you mean 'ALE/Pong-v5'"),
+    (config("PongNoFrameskip-v4"), "the game is ALE/Pong-v5 here, and env.atari.sticky=0 plays it as v4"),
     (config(PONG, kwargs={"frameskip": 2}), "set under env.atari: write env.atari.frame_skip"),
     (config(PONG, size=(300, 84)), "[300, 84] is larger than the screen of ALE/Pong-v5, [210, 160]"),
-    (config("ALE/Seaquest-v5", obs="objects"), "tables for ALE/Boxing-v5, ALE/Breakout-v5"),
+    (config("ALE/Seaquest-v5", obs="objects"), "only for ALE/Boxing-v5, ALE/Breakout-v5"),
     (config(PONG, difficulty=9), "ALE/Pong-v5 has no difficulty 9; it has 0, 1"),
 ]
 

@@ -30,7 +30,7 @@ def find(frame: np.ndarray, colour: tuple[int, int, int], rows: slice, columns: 
 
 def played(game: str, steps: int, act: Any, **atari: Any) -> Any:
     """(observation by name, frame) of each step; `act` chooses by the last observation and the step."""
-    env = make_env(
+    env: Any = make_env(
         EnvConfig(id=f"ALE/{game}-v5", atari={"obs": "objects", "sticky": 0.25, **atari}),
         training=False,
         render_mode="rgb_array",

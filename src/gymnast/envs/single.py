@@ -13,6 +13,7 @@ import gymnasium as gym
 import gymnast.envs.bandit  # registers gymnast/Bandit-v0
 import gymnast.envs.tmaze  # noqa: F401  registers gymnast/TMaze-v0
 from gymnast.envs.aliases import ALIASES, current_id
+from gymnast.envs.atari.games import is_old_atari, meant_by
 from gymnast.envs.families import Family, family_of, registered_family
 from gymnast.envs.settings import EnvConfig, WrapperConfig
 from gymnast.envs.wrappers import check_wrapper, is_training_only, wrapper_arguments
@@ -126,8 +127,9 @@ def find_spec(env_id: str) -> gym.envs.registration.EnvSpec | None:
             raise MissingExtra(f"environment '{env_id}'", family.extra)
         register_family(family)
     spec = gym.registry.get(env_id)
-    if spec is None:
-        raise GymnastError(f"unknown environment '{env_id}'{did_you_mean(env_id, [*own, *known_ids()])}")
+    if spec is None or is_old_atari(spec):
+        hint = meant_by(env_id) or did_you_mean(env_id, [*own, *known_ids()])
+        raise GymnastError(f"unknown environment '{env_id}'{hint}")
     return spec
 
 

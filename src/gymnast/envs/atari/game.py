@@ -7,7 +7,7 @@ other. Unlike there, all of a game's state can be carried across a resume.
 from __future__ import annotations
 
 import base64
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -31,10 +31,10 @@ from gymnast.errors import GymnastError
 _NOOP = 0  # ALE's number
 
 
-class AtariGame(gym.Env[np.ndarray, int]):
+class AtariGame(gym.Env[np.ndarray, Any]):
     """An Atari 2600 game, played on the Arcade Learning Environment."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"]}
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"]}  # noqa: RUF012  as Gymnasium has it
 
     def __init__(self, config: EnvConfig, *, training: bool = True, render_mode: str | None = None) -> None:
         atari = config.atari

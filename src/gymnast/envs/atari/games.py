@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec as find_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,8 @@ import numpy as np
 from gymnast.errors import GymnastError, did_you_mean
 
 if TYPE_CHECKING:
+    from gymnasium.envs.registration import EnvSpec
+
     from gymnast.envs.settings import EnvConfig
 
 PREFIX = "ALE/"
@@ -43,14 +47,32 @@ def rom_of(env_id: str) -> str:
     return str(spec.kwargs["game"])
 
 
-def rom_path(rom: str) -> str:
+def is_old_atari(spec: EnvSpec) -> bool:
+    """Whether an entry of Gymnasium's is a game of before v5, which ale-py registers beside the others."""
+    return str(spec.entry_point).startswith("ale_py") and not is_atari(spec.id)
+
+
+def meant_by(env_id: str) -> str:
+    """What to say of an id that once was a game's (PongNoFrameskip-v4); nothing for any other."""
+    match = re.fullmatch(r"(\w+?)(NoFrameskip|Deterministic)?(-ram)?-v[0-5]", env_id)
+    current = f"{PREFIX}{match[1]}-v5" if match else ""
+    if find_module("ale_py") is None or not match or not match[1].isalnum():
+        return ""
+    from ale_py import roms
+
+    if not any(match[1] == rom.title().replace("_", "") for rom in roms.get_all_rom_ids()):
+        return ""
+    return f"; the game is {current} here, and env.atari.sticky=0 plays it as v4 does (docs/atari.md)"
+
+
+def rom_path(rom: str) -> Path:
     """Where ale-py has the ROM."""
     from ale_py import roms
 
     path = roms.get_rom_path(rom)
     if path is None:
         raise GymnastError(f"ale-py has no ROM of the game '{rom}'")
-    return str(path)
+    return Path(path)
 
 
 def check_kwargs(config: EnvConfig) -> None:

@@ -28,12 +28,8 @@ class AreaResize:
         if self._whole:
             return self._mean_of_blocks(screen)
         depth = (1,) * (screen.ndim - 2)
-        narrow = 0.0
-        for places, weights in self._columns:
-            narrow = narrow + screen[:, places] * weights.reshape(-1, *depth)
-        small = 0.0
-        for places, weights in self._rows:
-            small = small + narrow[places] * weights.reshape(-1, 1, *depth)
+        narrow = _sum([screen[:, at] * weights.reshape(-1, *depth) for at, weights in self._columns])
+        small = _sum([narrow[at] * weights.reshape(-1, 1, *depth) for at, weights in self._rows])
         return np.rint(small).astype(np.uint8)
 
     def _mean_of_blocks(self, screen: np.ndarray) -> np.ndarray:
@@ -44,6 +40,14 @@ class AreaResize:
         if (height, width) == (2, 2):
             return ((sums + 2) >> 2).astype(np.uint8)
         return np.rint(sums.astype(np.float32) * np.float32(1.0 / (height * width))).astype(np.uint8)
+
+
+def _sum(terms: list[np.ndarray]) -> np.ndarray:
+    """From the first on: in float32 the order counts."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
 
 
 def _taps(before: int, after: int) -> list[tuple[np.ndarray, np.ndarray]]:

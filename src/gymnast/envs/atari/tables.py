@@ -7,7 +7,7 @@ Learning in Atari); offsets and ranges are in pixels of the screen, and tests ho
 from __future__ import annotations
 
 from gymnast.envs.atari.objects import Axis, Bits, Table, Thing
-from gymnast.errors import GymnastError, did_you_mean
+from gymnast.errors import GymnastError
 
 
 def _breakout_bricks() -> tuple[tuple[int, int], ...]:
@@ -76,8 +76,7 @@ def table_of(env_id: str, rom: str) -> Table:
     if rom not in TABLES:
         known = [f"ALE/{name.title().replace('_', '')}-v5" for name in sorted(TABLES)]
         raise GymnastError(
-            f"env.atari.obs objects: there is no table of what the RAM of {env_id} holds"
-            f"{did_you_mean(env_id, known)}; there are tables for {', '.join(known)}."
-            " ram and pixels go with every game"
+            f"env.atari.obs objects: there is no table of what the RAM of {env_id} holds, only for"
+            f" {', '.join(known)}; pixels and ram go with every game"
         )
     return TABLES[rom]

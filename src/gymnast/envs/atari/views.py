@@ -19,8 +19,12 @@ RAM_BYTES = 128
 class View(Protocol):
     """One way to look at a game."""
 
-    space: gym.Space[Any]
-    names: tuple[str, ...] | None  # of the components, where they have any
+    @property
+    def space(self) -> gym.Space[Any]: ...
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Of the components, where they have any."""
 
     def begin(self) -> np.ndarray:
         """The first observation of a game."""
