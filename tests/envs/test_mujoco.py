@@ -41,3 +41,14 @@ def test_the_state_is_carried_exactly(env_id: str) -> None:
         here, there = ours.step(action), theirs.step(action)
         assert here[0].tobytes() == there[0].tobytes()
         assert here[1:4] == there[1:4]
+
+
+def test_a_picture_without_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    pytest.importorskip("OpenGL.EGL", reason="there is no EGL here", exc_type=Exception)
+    env = make_env(EnvConfig(id="Hopper-v5"), render_mode="rgb_array")
+    env.reset(seed=0)
+    picture = env.render()
+    env.close()
+    assert (picture.shape, picture.dtype) == ((480, 480, 3), np.uint8)
+    assert picture.std() > 10

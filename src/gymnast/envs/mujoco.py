@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,13 @@ def build_mujoco(config: EnvConfig, *, training: bool, render_mode: str | None) 
     """One env by id, as Gymnasium makes it."""
     from gymnast.envs.single import make_registered
 
+    if (
+        render_mode is not None
+        and sys.platform == "linux"
+        and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    ):
+        # Without a screen Gymnasium would try a window all the same, and crash; EGL draws without one.
+        os.environ.setdefault("MUJOCO_GL", "egl")
     with _quiet():
         return make_registered(config, render_mode)
 
