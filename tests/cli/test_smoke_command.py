@@ -126,9 +126,9 @@ def test_what_fails_is_told_and_the_others_go_on(broken: Path) -> None:
 
 
 def test_one_that_hangs_is_given_up(broken: Path) -> None:
-    (outcome,) = try_presets([Preset("Hangs", "other")], jobs=1, seconds=8)
+    (outcome,) = try_presets([Preset("Hangs", "other")], jobs=1, seconds=3)
     assert outcome.status == "failed"
-    assert outcome.reason == "train: not done after 8 s"
+    assert outcome.reason == "train: not done after 3 s"
 
 
 def test_the_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,12 +95,16 @@ LONG = """
 import resource, sys
 import numpy as np
 from pathlib import Path
-from gymnast.video.encoder import Encoder
-random = np.random.default_rng(0)
-picture = random.integers(0, 255, (320, 480, 3), dtype=np.uint8)
-with Encoder(Path(sys.argv[1]), 480, 320, 30) as encoder:
-    for index in range(int(sys.argv[2])):
-        encoder.write(np.roll(picture, index, axis=1))
+from gymnast.video.film import make_film
+from gymnast.video.play import Shot
+picture = np.random.default_rng(0).integers(0, 255, (320, 480, 3), dtype=np.uint8)
+steps = int(sys.argv[2])
+shots = (
+    Shot(np.roll(picture, step, axis=1), 0, step, "left", 1.0, step, 0.5, "end" if step == steps else None)
+    for step in range(steps + 1)
+)
+film = make_film(Path(sys.argv[1]), shots, fps=10, episodes=1)
+assert film.frames == steps + 1 + 8
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1024**2))
 """
 
@@ -110,5 +114,5 @@ def test_memory_does_not_grow_with_the_length(tmp_path: Path) -> None:
         command = [sys.executable, "-c", LONG, str(tmp_path / "film.mp4"), str(frames)]
         return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
-    short, long = peak(60), peak(240)  # both beyond what the encoder looks ahead
+    short, long = peak(60), peak(240)  # both beyond what the encoder looks ahead to
     assert long - short < 20, "180 further frames would be 83 MB"

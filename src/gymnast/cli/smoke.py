@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from gymnast.smoke.run import Outcome
 
+MOST_JOBS = 8  # each may load torch and an emulator
+
 
 def smoke(
     words: Annotated[
@@ -25,7 +27,7 @@ def smoke(
         bool, typer.Option("--first", help="Only the first variant of each environment.")
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="How many at a time; one a core if not given.")
+        int | None, typer.Option(min=1, help="How many at a time; one a core, up to 8, if not given.")
     ] = None,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a preset is given up.")] = 120.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list, at the end.")] = False,
@@ -60,7 +62,9 @@ def smoke(
             markup=False,
         )
 
-    outcomes = try_presets(presets, jobs=jobs or os.cpu_count() or 1, seconds=timeout, done=done)
+    outcomes = try_presets(
+        presets, jobs=jobs or min(os.cpu_count() or 1, MOST_JOBS), seconds=timeout, done=done
+    )
     if as_json:
         typer.echo(json.dumps([outcome.as_json() for outcome in outcomes], indent=2, ensure_ascii=False))
     else:
