@@ -72,7 +72,7 @@ class MinAtarEnv(gym.Env[Any, Any]):
         planes: np.ndarray = self._game.state()  # a new array each time
         return planes.view(np.uint8)
 
-    def render(self) -> np.ndarray | None:  # type: ignore[override]  # Gymnasium allows any frame
+    def render(self) -> np.ndarray | None:
         if self.render_mode != "rgb_array":
             return None
         planes = self._planes()

@@ -244,7 +244,7 @@ def _choices(wrapper: str, space: gym.spaces.MultiDiscrete, actions: Any) -> np.
                 f"wrapper '{wrapper}': {space} has {count:,} combinations; list those to choose among under"
                 " actions"
             )
-        return np.indices(space.nvec).reshape(len(space.nvec), -1).T.astype(space.dtype)
+        return np.indices(space.nvec.tolist()).reshape(len(space.nvec), -1).T.astype(space.dtype)
     rows = []
     for action in _checked_actions(wrapper, actions, "numbers"):
         row = np.asarray(action)

@@ -32,7 +32,7 @@ class Discretise(EnvWrapper):
         low, high = space.low.reshape(-1), space.high.reshape(-1)
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise GymnastError(f"wrapper '{_NAME}' needs actions with bounds, not {space}")
-        listed = list(bins) if isinstance(bins, Sequence) and not isinstance(bins, str) else [bins] * low.size
+        listed = list(bins) if isinstance(bins, Sequence) else [bins] * low.size
         counts = [checked_count(_NAME, "bins", count, least=2) for count in listed]
         if len(counts) != low.size:
             raise GymnastError(

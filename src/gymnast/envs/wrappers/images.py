@@ -196,7 +196,7 @@ class MaskRegion(_Pictures):
         self.left = checked_count("mask-region", "left", left, least=0)
         self.height = None if height is None else checked_count("mask-region", "height", height)
         self.width = None if width is None else checked_count("mask-region", "width", width)
-        values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        values: Any = value if isinstance(value, list | tuple) else [value]
         self._values = [checked_number("mask-region", "value", number) for number in values]
         super().__init__(env)
 

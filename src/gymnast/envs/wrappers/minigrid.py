@@ -36,15 +36,15 @@ class MiniGridPlanes(EnvWrapper):
 
     def __init__(self, env: gym.Env[Any, Any], direction: bool = True, mission: bool = True) -> None:
         super().__init__(env)
-        space = env.observation_space
-        image = space.spaces.get("image") if isinstance(space, gym.spaces.Dict) else None
+        space: Any = env.observation_space
+        image: Any = space.spaces.get("image") if isinstance(space, gym.spaces.Dict) else None
         if image is None or len(image.shape or ()) != 3 or image.shape[2] != len(_COUNTS):
             raise GymnastError(f"wrapper 'minigrid-planes' is for MiniGrid's own observations, not {space}")
-        assert isinstance(space, gym.spaces.Dict)
         self._direction = checked_flag("minigrid-planes", "direction", direction)
         shown = checked_flag("minigrid-planes", "mission", mission)
         self._words, self._length = _vocabulary(space.spaces.get("mission")) if shown else ({}, 0)
-        planes = gym.spaces.Box(0, 1, (*image.shape[:2], sum(_COUNTS)), np.uint8)
+        shape: Any = (*image.shape[:2], sum(_COUNTS))
+        planes = gym.spaces.Box(0, 1, shape, np.uint8)
         parts: dict[str, gym.Space[Any]] = {"image": planes}
         if self._direction:
             parts["direction"] = gym.spaces.Discrete(4)
