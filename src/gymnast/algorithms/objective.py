@@ -54,6 +54,10 @@ class Batch:
         changed.append(self.sequences)
         return Batch(*changed)
 
+    def arrays(self) -> list[Array]:
+        """Every array that there is."""
+        return [array for array in self._arrays() if array is not None]
+
     def _arrays(self) -> tuple[Array | None, ...]:
         return (
             self.x,

@@ -17,6 +17,11 @@ from gymnast.envs.settings import EnvConfig
 _IRRELEVANT = {"n_envs", "groups", "backend", "restarts", "spec"}
 
 
+def cores_of_a_group(groups: int) -> int:
+    """How many threads or processes one of several groups of envs may use: all groups step at once."""
+    return max(1, -(-usable_cores() // groups))
+
+
 def usable_cores() -> int:
     """Cores this process may run on; containers and `taskset` allow fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -17,7 +17,7 @@ import numpy as np
 from gymnast.envs.actions import check_masks, plain_action_space
 from gymnast.envs.contract import EnvFailure, Step
 from gymnast.envs.in_process import Frame, restart_seed, saved_envs
-from gymnast.envs.machine_cache import usable_cores
+from gymnast.envs.machine_cache import cores_of_a_group
 from gymnast.envs.restarts import Restarts
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.shared_block import SharedBlock, open_unnamed_file
@@ -112,7 +112,8 @@ class WorkerEnvs:
             self.episode_values,
         )
         self._steps = [bytes([Command.STEP_0]), bytes([Command.STEP_1])]
-        count = self.n_envs if is_alone(probe) else min(config.workers or usable_cores(), self.n_envs)
+        most = config.workers or cores_of_a_group(config.groups if training else 1)
+        count = self.n_envs if is_alone(probe) else min(most, self.n_envs)
         edges = [self.n_envs * share // count for share in range(count + 1)]
         self._workers: list[Worker] = []
         # Also when the object is dropped without close, and at exit.

@@ -67,12 +67,13 @@ def build_policy(
     engine: str,
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
-    seed: int,
+    seed: int | None,
     device: str = "auto",
     precision: str = "f32",
 ) -> Policy:
-    """A fresh policy for these spaces."""
+    """A fresh policy for these spaces; without a seed all its weights are 0, for whoever brings others."""
     layout = build_layout(config, observation_space, action_space)
     network = build_network(layout, choose_engine(engine, layout, device), device, precision)
-    network.load_arrays(init_parameters(layout, seed))
+    if seed is not None:
+        network.load_arrays(init_parameters(layout, seed))
     return Policy(network)

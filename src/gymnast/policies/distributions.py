@@ -111,9 +111,7 @@ class Categorical:
         total = exp.sum(0)
         log_p = shifted - xp.log(total)
         p = exp / total
-        choices = xp.arange(outputs.shape[0])[:, None]
-        if xp is not np:
-            choices = choices.to(outputs.device)
+        choices = xp.arange(outputs.shape[0], device=outputs.device)[:, None]
         chosen = choices == actions
         log_prob = xp.where(chosen, log_p, 0.0).sum(0)
         entropy = -(p * log_p).sum(0)

@@ -118,9 +118,7 @@ def _evaluate_choices(xp: Any, group: Choices, outputs: Array, actions: Array) -
     total = exp.sum(1)[:, None]
     log_p = shifted - xp.log(total)
     p = exp / total
-    choices = xp.arange(group.n)[:, None]
-    if xp is not np:
-        choices = choices.to(outputs.device)
+    choices = xp.arange(group.n, device=outputs.device)[:, None]
     chosen = choices == actions[:, group.columns].T[:, None]
     log_prob = xp.where(chosen, log_p, 0.0).sum((0, 1))
     entropy = -(p * log_p).sum(1)  # [F, B]

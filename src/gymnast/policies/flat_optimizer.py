@@ -41,12 +41,20 @@ class FlatOptimizer(ABC):
         """Clip, move the parameters, and give back the norm before clipping."""
         norm = self._clip(self.gradients, max_grad_norm)
         self.steps += 1
+        self._begin_step()
         if critic_lr is None:
             self._move(self._whole, lr)
         else:
             for part, is_critic in self._parts:
                 self._move(part, critic_lr if is_critic else lr)
         return norm
+
+    def _begin_step(self) -> None:  # noqa: B027  most have nothing to do here
+        """A step has been counted and is about to be made."""
+
+    def advance(self, steps: int) -> None:
+        """Steps were made by a recording of one (`torch_graphs.py`), which could not count them here."""
+        self.steps += steps
 
     @abstractmethod
     def _move(self, part: Part, lr: float) -> None:

@@ -8,6 +8,7 @@ stacked matrix product, which halves the number of calls.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -239,8 +240,19 @@ def _init_encoder(
     return np.full(shape, 1.0 if start == "one" else 0.0, np.float32)
 
 
+_LARGE = 100_000  # numbers: from here on the threads of a decomposition wait for each other, for seconds
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1, user_api="blas")
+
+
 def _orthogonal(rng: np.random.Generator, shape: tuple[int, ...], gain: float) -> np.ndarray:
     rows, columns = shape
-    q, r = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
+    drawn = rng.standard_normal((max(rows, columns), min(rows, columns)))
+    with _one_thread() if drawn.size > _LARGE else nullcontext():
+        q, r = np.linalg.qr(drawn)
     q = q * np.sign(np.diagonal(r))  # makes the draw uniform over orthogonal matrices
     return np.ascontiguousarray((q if rows >= columns else q.T) * gain, np.float32)

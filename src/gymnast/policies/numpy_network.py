@@ -32,7 +32,7 @@ class NumpyNetwork:
     """Parameters, gradients and the two passes."""
 
     xp: ModuleType = np
-    on_gpu = False
+    on_gpu = records = False
 
     def __init__(self, layout: PolicyLayout) -> None:
         self.layout = layout
@@ -120,6 +120,9 @@ class NumpyNetwork:
 
     def beside(self, work: Callable[..., Any], *arguments: Any) -> Any:
         return work(*arguments)
+
+    def put(self, place: np.ndarray, array: np.ndarray) -> None:
+        place[...] = array
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return np.empty(shape, dtype)

@@ -82,6 +82,9 @@ class ResetOnJump:
         self.lr = lr
         return self.optimizer.step(lr, max_grad_norm, critic_lr)
 
+    def advance(self, steps: int) -> None:
+        self.optimizer.advance(steps)
+
     def _jumped(self, before: float, now: float) -> bool:
         low, high = sorted((before, now))
         return high > 0 and high >= self.factor * low

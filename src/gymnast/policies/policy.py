@@ -33,6 +33,7 @@ class Network(Protocol):
     parameters: Array  # [P] all of them in one flat vector, which an optimiser moves in place
     gradients: Array  # [P]
     on_gpu: bool  # whether it computes elsewhere than where NumPy's arrays are
+    records: bool  # whether steps of learning can be recorded and played again (`torch_graphs.py`)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array of the engine's own, where it computes."""
@@ -55,6 +56,9 @@ class Network(Protocol):
     def to_engine(self, array: np.ndarray) -> Array:
         """A NumPy array as the engine's own."""
 
+    def put(self, place: Array, array: np.ndarray) -> None:
+        """Copy to a place in an array of the engine's own."""
+
     def arrange(self, x: Array) -> Array:
         """A rollout's input, the engine's own already, as minibatches of it are read fastest."""
 
@@ -74,6 +78,9 @@ class Network(Protocol):
 class Optimizer(Protocol):
     def step(self, lr: float, max_grad_norm: float, critic_lr: float | None = None) -> Any:
         """Clip, move the parameters; the gradient norm before clipping."""
+
+    def advance(self, steps: int) -> None:
+        """Count steps that were made by a recording of one."""
 
     def metrics(self) -> dict[str, float]:
         """What it has to say of itself in a row of metrics."""
@@ -160,7 +167,7 @@ class Policy:
 
     def put_pixels(self, place: Any, images: np.ndarray) -> None:
         """Copy images to a place in such memory."""
-        place.copy_(self.network.to_engine(images))
+        self.network.put(place, images)
 
     def outputs_from(self, x: Any, state: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """The actor's outputs [A, N] and log std for encoded observations; the state moves one step on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -33,12 +34,22 @@ class TorchAdam(FlatOptimizer):
         self.fused = _has_fused_kernel(parameters.device)
         self._steps = torch.zeros((), device=parameters.device)  # the kernel wants the count as a tensor
 
+    def _begin_step(self) -> None:
+        self._steps.add_(1.0)  # on the device, so that a recorded step counts too
+
+    def reset(self) -> None:
+        super().reset()
+        self._steps.zero_()
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        super().load_state(state)
+        self._steps.fill_(self.steps)
+
     @torch.no_grad()
     def _move(self, part: Part, lr: float) -> None:
         if self.weight_decay:
             part[0].mul_(1 - lr * self.weight_decay)
         if self.fused:
-            self._steps.fill_(self.steps)
             _fused_step(part, self._steps, lr, self.betas, self.eps)
         else:
             self._plain_move(part, lr)

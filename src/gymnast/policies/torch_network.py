@@ -10,10 +10,11 @@ there are, and nothing loops over parameters to set gradients to zero.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from math import prod
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,6 +25,9 @@ from gymnast.policies.frames import StackedRows
 from gymnast.policies.layout import PolicyLayout
 from gymnast.policies.torch_encoder import TorchEncoder
 from gymnast.policies.torch_parts import TensorParts
+
+if TYPE_CHECKING:
+    from gymnast.policies.torch_graphs import InferenceGraph
 
 _NORM_EPS = 1e-5
 # Up to here one thread is the faster choice: handing such small products to a second thread costs
@@ -58,6 +62,8 @@ class TorchNetwork:
         self.on_gpu = self.device.type != "cpu"
         # Acting waits for nothing but its own work: it has a stream of its own, which goes before others.
         self._stream = torch.cuda.Stream(self.device, priority=-1) if self.on_gpu else None
+        if self.on_gpu:  # torch's own thread for backward passes says so once, and then sees to it itself
+            warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current")
         if self.device.type == "cpu" and layout.n_parameters <= _ONE_THREAD:
             torch.set_num_threads(1)
         self.parameters = torch.zeros(layout.n_parameters, device=self.device)
@@ -78,6 +84,8 @@ class TorchNetwork:
         self._dropout = layout.config.dropout
         own_encoder = layout.encoder is not None and layout.encoder.own
         self._random = self._dropout > 0 or own_encoder  # whether updates draw random numbers
+        self.records = self.device.type == "cuda" and not self._random and not layout.memories
+        self._inference: dict[int, InferenceGraph] = {}  # by the size of the batch
         self._activation = _ACTIVATIONS[layout.config.activation]
         names = [name for trunk in layout.trunks for name in trunk.names]
         self._actor, self._critic = self._layers(names[0]), self._layers(names[-1])
@@ -111,8 +119,18 @@ class TorchNetwork:
     @torch.inference_mode()
     def infer(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """As forward, as NumPy arrays and with nothing kept."""
+        if self.records and isinstance(x, torch.Tensor):  # put there to act on, always as many at once
+            return self._recorded(x)
         outputs, log_std, values = self._outputs(self.to_engine(x))
         return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy(), values.cpu().numpy()
+
+    def _recorded(self, x: torch.Tensor) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        graph = self._inference.get(len(x))
+        if graph is None:
+            from gymnast.policies.torch_graphs import InferenceGraph
+
+            graph = self._inference[len(x)] = InferenceGraph(self._outputs, x)
+        return graph(x)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
         """Outputs [A, B], log std ([A, 1], [A, B] or None) and values [B].
@@ -153,6 +171,9 @@ class TorchNetwork:
         if not array.flags.writeable:  # torch has no read-only tensors
             array = array.copy()
         return torch.from_numpy(array).to(self.device)
+
+    def put(self, place: torch.Tensor, array: np.ndarray) -> None:
+        place.copy_(torch.from_numpy(array if array.flags.writeable else array.copy()))
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> torch.Tensor:
         return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, dtype)).dtype, device=self.device)

@@ -21,8 +21,17 @@ class TensorParts:
     def __getitem__(self, index: Any) -> TensorParts:
         return TensorParts({name: part[index] for name, part in self.parts.items()})
 
+    def tensors(self) -> list[torch.Tensor]:
+        """All of them, in the order of their names' first mention."""
+        return [tensor for part in self.parts.values() for tensor in tensors_of(part)]
+
     def index_select(self, dim: int, index: torch.Tensor) -> TensorParts:
         return TensorParts({name: part.index_select(dim, index) for name, part in self.parts.items()})
+
+
+def tensors_of(array: Any) -> list[torch.Tensor]:
+    """The tensors that an encoded batch is made of."""
+    return [array] if isinstance(array, torch.Tensor) else array.tensors()
 
 
 class PixelsLast:
@@ -41,6 +50,9 @@ class PixelsLast:
 
     def __getitem__(self, index: Any) -> PixelsLast:
         return PixelsLast(self.images[index])
+
+    def tensors(self) -> list[torch.Tensor]:
+        return [self.images]
 
     def index_select(self, dim: int, index: torch.Tensor) -> PixelsLast:
         return PixelsLast(self.images.index_select(dim, index))

@@ -156,7 +156,7 @@ def _serve(pipe: Connection) -> None:
                     envs = evaluator.envs()
                     spaces = envs.observation_space, envs.action_space
                     policy = build_policy(
-                        config.policy, config.engine, *spaces, 0, config.device, config.precision
+                        config.policy, config.engine, *spaces, None, config.device, config.precision
                     )
                 policy.load_arrays({name: np.asarray(value) for name, value in arrays.items()})
                 score = evaluator.start(policy, env_steps).score

@@ -143,7 +143,7 @@ def build_session(config: Config) -> Session:
 
 
 def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
-    policy = _build_policy(config, envs)
+    policy = _build_policy(config, envs, config.seed)
     algo = build_algorithm(config.algo)
     longest = spec.max_episode_steps
     if not algo.uses_critic and longest is not None and config.algo.steps < longest:
@@ -182,17 +182,17 @@ def _build_collector(config: Config, envs: Envs, policy: Policy) -> Collector | 
     steps, length = config.algo.steps, config.algo.sequence_length
     if not config.collects_ahead:
         return Collector(envs, policy, steps, length)
-    acting = _build_policy(config, envs)
+    acting = _build_policy(config, envs, None)
     return AheadCollector(Collector(envs, policy, steps, length, n_rollouts=2), acting)
 
 
-def _build_policy(config: Config, envs: Envs) -> Policy:
+def _build_policy(config: Config, envs: Envs, seed: int | None) -> Policy:
     return build_policy(
         config.policy,
         config.engine,
         envs.observation_space,
         envs.action_space,
-        config.seed,
+        seed,
         config.device,
         config.precision,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gymnast.algorithms.algorithm import Algorithm, Hyper
-from gymnast.algorithms.objective import Batch, kl_estimate
+from gymnast.algorithms.objective import Batch, Loss, kl_estimate
 from gymnast.policies.distributions import Evaluated
 from gymnast.policies.masks import masked
 from gymnast.policies.policy import Optimizer, Policy
@@ -36,44 +37,122 @@ def update(
     """Move the policy along the algorithm's gradient, minibatch by minibatch."""
     if batch.weights is not None and not batch.weights.any():
         return UpdateStats({}, 0, False)  # nothing to learn from: no step, and no number that is none
-    network, distribution = policy.network, policy.distribution
+    network = policy.network
     xp, n = network.xp, len(batch)
     network.begin_update(rng)
     batch = to_engine(network, batch)
     if batch.sequences is not None and batch_size == n:
         batch = batch.sequences.whole(network, batch)
     whole = algo.prepare(xp, batch) if batch_size == n else None  # then every epoch sees the same minibatch
-    totals: dict[str, Any] = {}
-    norms: Any = 0.0
-    largest = batch.log_probs[0] * 0.0  # the engine's own zero
-    minibatches = epochs = steps = 0
+    learner = _Learner(policy, optimizer, algo, hp)
+    minibatches = (whole,) if whole is not None else None
     stopped = False
+    epochs = 0
     for _ in range(hp.n_epochs):
         epochs += 1
-        for drawn in _minibatches(network, batch, batch_size, rng) if whole is None else (whole,):
-            minibatch = whole or algo.prepare(xp, drawn)
-            new, values = _forward(policy, minibatch)
-            loss = algo.loss(xp, new, values, minibatch, hp)
-            minibatches += 1
-            loss.stats["train/kl"] = loss.kl
-            for key, value in loss.stats.items():
-                totals[key] = totals.get(key, 0.0) + value
-            largest = xp.maximum(largest, loss.largest_ratio)
-            if hp.target_kl is not None and float(loss.kl) > 1.5 * hp.target_kl:
-                stopped = True  # before this step is taken: the policy has moved far enough
+        for drawn in minibatches or _minibatches(network, batch, batch_size, rng):
+            if not learner.learn(drawn, prepared=whole is not None):
+                stopped = True
                 break
-            d_outputs, d_log_std = distribution.backward(xp, new, loss.d_log_prob, loss.d_entropy)
-            network.backward(d_outputs, d_log_std, loss.d_values)
-            norms = norms + optimizer.step(hp.lr, hp.max_grad_norm, hp.critic_lr)
-            steps += 1
         if stopped:
             break
-    metrics = {key: float(total) / minibatches for key, total in totals.items()}
-    metrics["train/ratio/max"] = float(largest)
+    metrics = learner.metrics()
     if algo.measure_after:
         metrics |= _movement(policy, batch)
-    metrics["opt/grad_norm"] = float(norms) / max(steps, 1)  # KL may have stopped before the first step
     return UpdateStats(metrics | optimizer.metrics(), epochs, stopped)
+
+
+class _Learner:
+    """Steps of learning one after the other, and the means of what they came to."""
+
+    def __init__(self, policy: Policy, optimizer: Optimizer, algo: Algorithm, hp: Hyper) -> None:
+        self.policy, self.optimizer, self.algo, self.hp = policy, optimizer, algo, hp
+        self.totals: dict[str, Any] = {}
+        self.largest: Any = None
+        self.seen = self.steps = 0  # minibatches looked at, and steps made
+        self._graph: Any = None
+        self._size = 0  # of the minibatches that the recording is for
+
+    def learn(self, minibatch: Batch, *, prepared: bool) -> bool:
+        """One step; False, and no step, if the policy has moved as far as target_kl allows."""
+        if self._records(minibatch, prepared):
+            self._replay(minibatch)
+            return True
+        loss = self._gradient(minibatch, prepared)
+        if loss is None:
+            return False
+        norm = self.optimizer.step(self.hp.lr, self.hp.max_grad_norm, self.hp.critic_lr)
+        self.steps += 1
+        self.totals["opt/grad_norm"] = self.totals.get("opt/grad_norm", 0.0) + norm
+        return True
+
+    def _gradient(self, minibatch: Batch, prepared: bool) -> Loss | None:
+        """Into the flat vector; None if there is nothing to go along because of target_kl."""
+        loss, new = self._loss(minibatch, prepared)
+        self.seen += 1
+        for key, value in loss.stats.items():
+            self.totals[key] = self.totals.get(key, 0.0) + value
+        ratio = loss.largest_ratio
+        self.largest = ratio if self.largest is None else self.policy.network.xp.maximum(self.largest, ratio)
+        target = self.hp.target_kl
+        if target is not None and float(loss.kl) > 1.5 * target:
+            return None  # before this step is taken: the policy has moved far enough
+        self._backward(loss, new)
+        return loss
+
+    def _loss(self, minibatch: Batch, prepared: bool) -> tuple[Loss, Evaluated]:
+        xp = self.policy.network.xp
+        minibatch = minibatch if prepared else self.algo.prepare(xp, minibatch)
+        new, values = _forward(self.policy, minibatch)
+        loss = self.algo.loss(xp, new, values, minibatch, self.hp)
+        loss.stats["train/kl"] = loss.kl
+        return loss, new
+
+    def _backward(self, loss: Loss, new: Evaluated) -> None:
+        network, distribution = self.policy.network, self.policy.distribution
+        d_outputs, d_log_std = distribution.backward(network.xp, new, loss.d_log_prob, loss.d_entropy)
+        network.backward(d_outputs, d_log_std, loss.d_values)
+
+    def _records(self, minibatch: Batch, prepared: bool) -> bool:
+        """Whether this step is played from a recording; the first one of an update never is."""
+        if self._graph is not None:
+            return len(minibatch) == self._size
+        if not (self.policy.network.records and self.hp.target_kl is None and self.steps == 1):
+            return False
+        if minibatch.sequences is not None or minibatch.weights is not None or self.hp.n_epochs < 2:
+            return False
+        from gymnast.policies.torch_graphs import StepGraph
+
+        self._size = len(minibatch)
+        self._graph = StepGraph(partial(self._recorded_step, prepared=prepared), minibatch)
+        self.optimizer.advance(-1)  # recording it was not making it
+        return True
+
+    def _recorded_step(self, minibatch: Batch, prepared: bool) -> dict[str, Any]:
+        loss, new = self._loss(minibatch, prepared)
+        self._backward(loss, new)
+        norm = self.optimizer.step(self.hp.lr, self.hp.max_grad_norm, self.hp.critic_lr)
+        return {**loss.stats, "opt/grad_norm": norm, "train/ratio/max": loss.largest_ratio}
+
+    def _replay(self, minibatch: Batch) -> None:
+        self._graph(minibatch)
+        self.optimizer.advance(1)
+        self.seen += 1
+        self.steps += 1
+
+    def metrics(self) -> dict[str, float]:
+        """Means over the minibatches; of the norm, over the steps that were made."""
+        totals = {key: float(total) for key, total in self.totals.items()}
+        largest = float(self.largest)
+        if self._graph is not None:
+            for key, (total, most) in self._graph.totals().items():
+                if key == "train/ratio/max":
+                    largest = max(largest, most)
+                else:
+                    totals[key] += total
+        norm = totals.pop("opt/grad_norm", 0.0) / max(self.steps, 1)
+        means = {key: total / self.seen for key, total in totals.items()}
+        return means | {"train/ratio/max": largest, "opt/grad_norm": norm}
 
 
 def _minibatches(network: Any, batch: Batch, size: int, rng: np.random.Generator) -> Iterator[Batch]:
