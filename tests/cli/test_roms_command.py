@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gymnast.cli.roms import app
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, MissingExtra
 
 pytest.importorskip("stable_retro")
 
@@ -129,3 +129,10 @@ def test_one_game_is_shown_with_its_states_though_its_rom_is_missing() -> None:
 def test_an_unknown_game_is_met_with_the_nearest() -> None:
     with pytest.raises(GymnastError, match=r"no game 'SuperMaroBros-Nes'.*'SuperMarioBros-Nes'"):
         CliRunner().invoke(app, ["list", "SuperMaroBros-Nes"], catch_exceptions=False)
+
+
+def test_without_the_library_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+    for arguments in (["list"], ["import", "."]):
+        with pytest.raises(MissingExtra, match=r"gymnast\[retro\]"):
+            CliRunner().invoke(app, arguments, catch_exceptions=False)
