@@ -79,6 +79,15 @@ ROWS = (
     # 2,100 is to have lived until the timeout; health is paid for in training
     Row("VizDoom-HealthGathering-v0:ppo", 1000),
     Row("VizDoom-DefendTheCenter-v0:ppo", 15, seeds=1, opt_in=True),
+    Row("MinAtar/Breakout-v1:ppo", 15),
+    Row("MiniGrid-DoorKey-5x5-v0:ppo", 0.95, episodes=1000),
+    # what CleanRL's PPO reaches after 1M steps on the v4 tasks (docs/environments.md)
+    Row("HalfCheetah-v5:ppo", 1443, opt_in=True),
+    Row("Hopper-v5:ppo", 2383, opt_in=True),
+    Row("Walker2d-v5:ppo", 2288, opt_in=True),
+    Row("InvertedPendulum-v5:ppo", 963, opt_in=True),
+    # random buttons earn about 200
+    Row("Retro/Airstriker-Genesis:ppo", 400, episodes=50, seeds=2, opt_in=True),
     Row("BipedalWalker-v3:ppo", 280, opt_in=True),
 )
 
