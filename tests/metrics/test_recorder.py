@@ -15,8 +15,9 @@ from gymnast.metrics.catalogue import CATALOGUE, COUNTERS, UnknownMetric
 from gymnast.metrics.csv_file import read_columns, read_header, read_metrics
 from gymnast.metrics.recorder import Recorder
 
-KEYS = [key for key in CATALOGUE if not key.endswith("*") and key not in COUNTERS] + [
-    "env/reward_part/centre"
+KEYS = [key for key in CATALOGUE if "*" not in key and key not in COUNTERS] + [
+    "env/reward_part/centre",
+    "task/Level1-1/return/mean",
 ]
 
 

@@ -15,6 +15,7 @@ from gymnast.training.keys import Command, Control
 
 # What depends on the clock; all else must repeat to the last bit.
 CLOCK = ("time/seconds", "time/fps", "time/collect_seconds", "time/update_seconds", "time/eval_seconds")
+OF_THE_MACHINE = (*CLOCK, "env/restarts")  # what says nothing about learning; only `workers` has the last
 
 
 class PressAt(Control):
@@ -72,15 +73,15 @@ def stop_after() -> Callable[[int], Control]:
 
 
 def rows_of(run: api.Run) -> list[dict[str, Any]]:
-    return [{key: value for key, value in row.items() if key not in CLOCK} for row in run.metrics()]
+    return [{key: value for key, value in row.items() if key not in OF_THE_MACHINE} for row in run.metrics()]
 
 
 def end_of(run: api.Run) -> dict[str, Any]:
-    """All that a run's last checkpoint holds, the clock left out."""
+    """All that a run's last checkpoint holds, less what the machine adds to it."""
     checkpoint = list_checkpoints(run.folder)[-1]
     policy, state, sidecar = load_checkpoint(checkpoint)
     del state["counters"]["seconds"]
-    metrics = {key: value for key, value in sidecar.metrics.items() if key not in CLOCK}
+    metrics = {key: value for key, value in sidecar.metrics.items() if key not in OF_THE_MACHINE}
     return {"policy": policy, "state": state, "score": sidecar.score, "metrics": metrics}
 
 
