@@ -279,6 +279,26 @@ def test_own_states_and_own_games_are_found_in_the_users_folder(make: Make, roms
     assert env.action_space == gym.spaces.Discrete(20)  # no table: what the console has
 
 
+def test_a_state_can_be_made_by_the_game_itself(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gymnast.envs.retro.tables import TABLES, GameTable
+
+    def nine_lives(console: Any, name: str) -> bytes:
+        console.data.memory.assign(16712282, ">u2", 9)
+        for _ in range(10):
+            console.em.step()
+        return bytes(console.em.get_state())
+
+    table = GameTable(made_states=("Nine",), make_state=nine_lives)
+    monkeypatch.setitem(TABLES, "Airstriker-Genesis", table)
+    env = make(training=False, state="Nine")
+    for _ in range(2):  # every game begins there
+        _, info = env.reset(seed=0)
+        assert info["lives"] == 9
+    assert env.step(0)[4]["lives"] == 9
+    with pytest.raises(GymnastError, match=r"'Ten'.*it has Level1, Nine"):
+        make(state="Ten")
+
+
 def test_gymnasium_itself_makes_a_game() -> None:
     import gymnast.envs.retro.register  # noqa: F401
 
