@@ -153,5 +153,9 @@ def test_an_engine_that_is_gone_costs_an_episode_and_not_the_run(caplog: pytest.
         assert "an engine of Doom is gone" in caplog.text
         assert len(set(own_engines()) - set(before)) == 1
         assert not envs.step(np.array([1, 1])).truncated.any()
+        for engine in own_engines():
+            os.kill(engine, signal.SIGKILL)
+        assert envs.reset() is not None
+        assert not envs.step(np.array([1, 1])).truncated.any()
     finally:
         envs.close()

@@ -132,15 +132,30 @@ class DoomEnv(gym.Env[Any, Any]):
 
     def _begin(self, seed: int) -> Any:
         game = self._game
-        if not self._running:
-            engine.start(game)
-            self._running = True
         self._seed, self._played = seed, []
-        game.set_seed(seed)
-        game.new_episode()
+        try:
+            self._new_episode(seed)
+        except engine.GONE as error:
+            self._replace_engine(error)
+            self._new_episode(seed)
         self._deadline = game.get_episode_time() + self._timeout if self._timeout else 0
         self._shaping.begin(self.variable)
         return self._seen(game.get_state())
+
+    def _new_episode(self, seed: int) -> None:
+        if not self._running:
+            engine.start(self._game)
+            self._running = True
+        self._game.set_seed(seed)
+        self._game.new_episode()
+
+    def _replace_engine(self, error: Exception) -> None:
+        """The engine has ended (killed, out of memory): the next episode starts another."""
+        self._lost += 1
+        if self._lost > _MOST_LOST:
+            raise error
+        logger.warning("an engine of Doom is gone (%s); its episode is cut off, another is started", error)
+        self.close()
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         game = self._game
@@ -150,7 +165,11 @@ class DoomEnv(gym.Env[Any, Any]):
         try:
             reward = game.make_action(self._presses[action], tics)
         except engine.GONE as error:
-            return self._cut_off(error)
+            self._replace_engine(error)
+            info = self._info()
+            if self.reward_parts:
+                info["reward_parts"] = dict.fromkeys(self.reward_parts, 0.0)
+            return self._obs, 0.0, False, True, info
         self._played.append(int(action))
         state = game.get_state()  # none after the last tic of an episode that has ended
         terminated = state is None
@@ -166,18 +185,6 @@ class DoomEnv(gym.Env[Any, Any]):
             if self._scenario.whole_game:
                 info["level_complete"] = float(terminated and not died)
         return self._seen(state), reward, terminated, truncated, info
-
-    def _cut_off(self, error: Exception) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """The engine has ended (killed, out of memory): so does the episode, and the next one has another."""
-        self._lost += 1
-        if self._lost > _MOST_LOST:
-            raise error
-        logger.warning("an engine of Doom is gone (%s); its episode is cut off, another is started", error)
-        self.close()
-        info = self._info()
-        if self.reward_parts:
-            info["reward_parts"] = dict.fromkeys(self.reward_parts, 0.0)
-        return self._obs, 0.0, False, True, info
 
     def _info(self) -> dict[str, Any]:
         return {} if self._mask is None else {"action_mask": self._mask}
