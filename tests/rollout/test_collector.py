@@ -318,7 +318,12 @@ def test_images_are_judged_by_the_policy_that_acts() -> None:
         def observe(self) -> np.ndarray:
             seen = super().observe()
             return np.stack(
-                [np.random.default_rng(np.rint(row * 10).astype(int)).integers(0, 256, space.shape, np.uint8) for row in seen]
+                [
+                    np.random.default_rng(np.rint(row * 10).astype(int)).integers(
+                        0, 256, space.shape, np.uint8
+                    )
+                    for row in seen
+                ]
             )
 
     for frame_stack in (1, 3):
@@ -381,3 +386,38 @@ def test_a_failure_in_a_rollout_ahead_is_told_when_it_is_asked_for() -> None:
     with pytest.raises(EnvFailure, match="raised ValueError"):
         ahead.collect(policy, np.random.default_rng(0))
     ahead.close()
+
+
+class GamesOfTwoLives(ScriptedEnvs):
+    """Every other end is a lost life, after which the game goes on."""
+
+    def step(self, actions: np.ndarray) -> Step:
+        step = super().step(actions)
+        done = step.terminated | step.truncated
+        lost = done & (np.array(self.episode) % 2 == 1)
+        step.going_on = lost if lost.any() else None
+        return step
+
+
+@pytest.mark.parametrize("frame_stack", [1, 3])
+def test_a_lost_life_changes_what_is_counted_and_nothing_else(frame_stack: int) -> None:
+    scripts: list[list[Ending]] = [[(3, "terminated")], [(2, "terminated"), (5, "terminated")]]
+    config = PolicyConfig(hidden=(8,), actor_gain=1.0, frame_stack=frame_stack)
+    plain, lives = ScriptedEnvs(scripts), GamesOfTwoLives(scripts)
+    policy = build_policy(config, "numpy", plain.observation_space, plain.action_space, 0)
+    collectors = [Collector(envs, policy, 4) for envs in (plain, lives)]
+    random = [np.random.default_rng(3) for _ in collectors]
+    episodes: list[list[Episode]] = [[], []]
+    for _ in range(5):  # ends fall before, on and after the edges of rollouts
+        rollouts = []
+        for index, collector in enumerate(collectors):
+            rollout, ended = collector.collect(policy, random[index])
+            episodes[index] += ended
+            rollouts.append(rollout)
+        for name in ("actions", "log_probs", "values", "terminated", "begun"):
+            np.testing.assert_array_equal(*(getattr(rollout, name) for rollout in rollouts))
+    by_life, by_game = episodes
+    assert sorted(episode.length for episode in by_life) == [2, 2, 2, 3, 3, 3, 3, 3, 3, 5, 5]
+    assert sorted(episode.length for episode in by_game) == [6, 6, 6, 7, 7]
+    unfinished = own_reward(1, 4, 1) + own_reward(1, 4, 2)  # the first life of the second env's third game
+    assert sum(e.plain for e in by_game) == sum(e.plain for e in by_life) - unfinished
