@@ -18,13 +18,11 @@ _HEADER = f"{'envs':>6}  {'backend':<8}  {'helpers':<12}  {'steps/s':>10}  {'mem
 
 
 def tune_envs(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="ENV [KEY=VALUE]...",
-            help="A preset, a file or an env id, and settings such as env.kwargs.",
-        ),
-    ],
+    env: Annotated[str, typer.Argument(metavar="ENV", help="A preset, a config file or any env id.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help="Settings, such as env.atari.obs=ram."),
+    ] = None,
     envs: Annotated[
         str | None, typer.Option(metavar="N,N,…", help="Numbers of envs to try; 1,4,16,64 if unset.")
     ] = None,
@@ -49,7 +47,7 @@ def tune_envs(
     from gymnast.envs.capacity import check_fits
     from gymnast.envs.tuning import N_ENVS, tune
 
-    reference, overrides = split_words(words)
+    reference, overrides = split_words([env, *(settings or [])])
     if reference is None:
         raise GymnastError(
             f"say which environment to measure, e.g. gymnast tune-envs CartPole-v1 {overrides[0]}"
