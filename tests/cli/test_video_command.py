@@ -66,11 +66,13 @@ def test_options_reach_the_film(run: api.Run, tmp_path: Path) -> None:
 
 
 def test_progress(run: api.Run) -> None:
-    film = said_json("progress", "--checkpoints", "2", "--seconds", "0.5")
+    film = said_json("progress", "--checkpoints", "2", "--seconds", "0.5", "--fps", "10")
     assert film.keys() == KEYS
     assert film["checkpoints"] == [0, 512]
     assert Path(film["path"]) == run.folder.progress_video_path
-    assert "checkpoint.keep" in said("progress", run.id, "--checkpoints", "2", "--seconds", "0.5")
+    assert "checkpoint.keep" in said(
+        "progress", run.id, "--checkpoints", "2", "--seconds", "0.5", "--fps", "10"
+    )
 
 
 @pytest.mark.parametrize(

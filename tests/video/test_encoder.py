@@ -97,7 +97,7 @@ import numpy as np
 from pathlib import Path
 from gymnast.video.film import make_film
 from gymnast.video.play import Shot
-picture = np.random.default_rng(0).integers(0, 255, (320, 480, 3), dtype=np.uint8)
+picture = np.broadcast_to(np.linspace(0, 255, 480).astype(np.uint8)[:, None], (320, 480, 3))
 steps = int(sys.argv[2])
 shots = (
     Shot(np.roll(picture, step, axis=1), 0, step, "left", 1.0, step, 0.5, "end" if step == steps else None)

@@ -87,13 +87,13 @@ def test_the_curve_grows() -> None:
 
 def test_the_film(trained: api.Run) -> None:
     pytest.importorskip("av")
-    video = api.progress_video(trained, checkpoints=3, seconds=0.3)
+    video = api.progress_video(trained, checkpoints=3, seconds=1.5, fps=10)
     assert video.path == trained.folder.progress_video_path
     assert video.checkpoints == (0, 512, 1024)
     assert len(video.returns) == 3
     assert all(length <= 15 for length in video.lengths)
     frames = read_film(video.path)
-    assert len(frames) == video.frames == sum(video.lengths) + 3 * (1 + 40 + 80)
+    assert len(frames) == video.frames == sum(video.lengths) + 3 * (1 + 8 + 16)
     assert frames[0].shape == (video.height, video.width, 3)
     panels = [frame[:, -400:].astype(int) for frame in (frames[0], frames[-1])]
     assert np.abs(panels[0] - panels[1]).mean() > 0.5, "the curve has grown"

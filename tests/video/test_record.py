@@ -22,7 +22,10 @@ PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("CartPole-v1:ppo", SHORT_PPO),
     "memory": ("CartPole-v1:ppo-lstm", SHORT_PPO),
     "frames": ("CartPole-v1:ppo", {**SHORT_PPO, "policy.frame_stack": 3}),
-    "running statistics": ("Pendulum-v1:ppo", {**SHORT_PPO, "policy.normalize_obs": "running"}),
+    "running statistics": (
+        "Pendulum-v1:ppo",
+        {**SHORT_PPO, "policy.normalize_obs": "running", "env.max_episode_steps": 50},
+    ),
     "masks": ("Taxi-v4:ppo-masked", {**SHORT_PPO, "env.max_episode_steps": 30}),
     "no critic": ("CartPole-v1:reinforce", {**SHORT, "algo.baseline": "mean"}),
 }
@@ -41,7 +44,7 @@ def test_everyone_plays_as_when_scored(name: str, tmp_path: Path) -> None:
 
 
 def test_the_film_shows_the_last_step_of_an_episode(trained: api.Run) -> None:
-    video = api.record_video(trained, episodes=2, seed=3)
+    video = api.record_video(trained, episodes=2, seed=3, fps=10)
     frames = read_film(video.path)
     shown = 1 + video.lengths[0]
     held = round(0.8 * video.fps)
