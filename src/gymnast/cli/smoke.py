@@ -20,7 +20,7 @@ def smoke(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="Families, environments or presets; all of them if none is named."
+            metavar="NAME", help="Families, environments or presets; all of them if none is named."
         ),
     ] = None,
     first: Annotated[
