@@ -17,13 +17,17 @@ from measures import (
     our_help,
     our_huge,
     our_lunarlander_solve,
+    our_pong,
+    our_pong_objects,
     our_recurrent,
     our_zoo,
     raw_envs,
+    raw_preset_envs,
     sb3_a2c,
     sb3_cartpole_solve,
     sb3_first_update,
     sb3_lunarlander_solve,
+    sb3_pong,
     sb3_zoo,
 )
 
@@ -90,6 +94,24 @@ CASES = (
         "steps a second of rollout and learning together, without start-up.",
         {SB3: sb3_a2c, GYMNAST: our_a2c},
         (Comparison("env steps/s", (GYMNAST, "sps"), (SB3, "sps"), at_least=3),),
+    ),
+    Case(
+        "pong-pixels",
+        "Pong from pixels (8 envs × 128 steps, batch 256, 4 epochs, the Nature network, 84 × 84 gray, "
+        "4 frames) on a CPU: env steps a second of rollout and learning together, without start-up. SB3 has "
+        "its own wrappers on PongNoFrameskip-v4, ours is `gymnast train ALE/Pong-v5:ppo`.",
+        {SB3: sb3_pong, "Gymnast, f32": our_pong("f32"), "Gymnast, bf16": our_pong("bf16")},
+        (
+            Comparison("env steps/s, f32", ("Gymnast, f32", "sps"), (SB3, "sps"), at_least=1.5),
+            Comparison("env steps/s, bf16", ("Gymnast, bf16", "sps"), (SB3, "sps"), at_least=2),
+        ),
+    ),
+    Case(
+        "pong-objects",
+        "Pong from objects, `gymnast train ALE/Pong-v5:ppo-objects`, against the same envs stepped with "
+        "random actions and nothing around them: how much longer a step takes when it is learnt from.",
+        {"envs alone": raw_preset_envs("ALE/Pong-v5:ppo-objects"), GYMNAST: our_pong_objects},
+        (Comparison("time of a step", ("envs alone", "sps"), (GYMNAST, "sps"), at_most=1.3),),
     ),
     Case(
         "cartpole-solve",

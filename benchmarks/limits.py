@@ -10,9 +10,13 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+
+if TYPE_CHECKING:
+    from gymnast.envs.settings import EnvConfig
 
 SECONDS = 1.5  # of measuring, after a warm-up
 Layers = list[tuple[int, int]]
@@ -37,12 +41,12 @@ def fastest(work: Callable[[], object]) -> float:
     return min(alone, per_call(work))
 
 
-def env_steps_per_second(env_id: str, backend: str, n_envs: int) -> float:
+def env_steps_per_second(config: EnvConfig) -> float:
     """Env steps a second with random actions, through the contract that training uses."""
     from gymnast.envs.build import build_envs
-    from gymnast.envs.settings import EnvConfig
 
-    envs = build_envs(EnvConfig.model_validate({"id": env_id, "n_envs": n_envs, "backend": backend}), seed=1)
+    envs = build_envs(config, seed=1)
+    n_envs = envs.n_envs
     envs.reset()
     n_actions = int(envs.action_space.n)  # type: ignore[attr-defined]
     drawn = np.random.default_rng(1).integers(0, n_actions, size=(64, n_envs))
@@ -112,16 +116,26 @@ def huge_arithmetic() -> float:
     return arithmetic_steps_per_second([[(4, 128), (128, 3)]], 4096, 64, 32_768, 1)
 
 
+def chosen_envs(options: argparse.Namespace) -> EnvConfig:
+    from gymnast.config.load import load_config
+    from gymnast.envs.settings import EnvConfig
+
+    if options.preset is not None:
+        return load_config(options.preset).config.env
+    return EnvConfig(id=options.env, n_envs=options.n_envs, backend=options.backend)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["envs", "arithmetic"])
+    parser.add_argument("--preset", help="envs as this preset has them, instead of the next three")
     parser.add_argument("--env", default="CartPole-v1")
     parser.add_argument("--backend", default="native")
     parser.add_argument("--n-envs", type=int, default=8)
     parser.add_argument("--size", choices=["zoo", "huge"], default="zoo")
     options = parser.parse_args()
     if options.what == "envs":
-        sps = env_steps_per_second(options.env, options.backend, options.n_envs)
+        sps = env_steps_per_second(chosen_envs(options))
     else:
         sps = zoo_arithmetic() if options.size == "zoo" else huge_arithmetic()
     print(json.dumps({"sps": sps}))

@@ -28,6 +28,15 @@ def sb3_a2c(seed: int, quick: bool) -> Sample:
     return {"sps": found["env_steps"] / found["seconds"], "peak_mib": done.peak_mib}
 
 
+def sb3_pong(seed: int, quick: bool) -> Sample:
+    budget = 2_048 if quick else 8_192
+    done = run(
+        script("sb3.py", "steps", "--env", "PongNoFrameskip-v4", "--seed", seed, "--env-steps", budget)
+    )
+    found = done.json()
+    return {"sps": found["env_steps"] / found["seconds"], "peak_mib": done.peak_mib}
+
+
 def _until_solved(done: Finished, threshold: float) -> Sample:
     """Seconds up to the moment the script noted: SB3 is not charged for its exit."""
     found = done.json()
@@ -79,6 +88,30 @@ def our_a2c(seed: int, quick: bool) -> Sample:
     budget = f"budget.env_steps={'20k' if quick else '100k'}"
     with ours.train("CartPole-v1:a2c-zoo", f"seed={seed}", "eval.every=0", budget) as trained:
         return {"sps": trained.sps, "peak_mib": trained.process.peak_mib}
+
+
+def our_pong(precision: str) -> Measure:
+    def measure(seed: int, quick: bool) -> Sample:
+        budget = f"budget.env_steps={2_048 if quick else 8_192}"
+        settings = (f"seed={seed}", f"precision={precision}", "device=cpu", "eval.every=0", budget)
+        with ours.train("ALE/Pong-v5:ppo", *settings) as trained:
+            return {"sps": trained.sps, "peak_mib": trained.process.peak_mib}
+
+    return measure
+
+
+def our_pong_objects(seed: int, quick: bool) -> Sample:
+    budget = f"budget.env_steps={'50k' if quick else '200k'}"
+    settings = (f"seed={seed}", "eval.every=0", "stop.eval_return=null", budget)
+    with ours.train("ALE/Pong-v5:ppo-objects", *settings) as trained:
+        return {"sps": trained.sps, "peak_mib": trained.process.peak_mib}
+
+
+def raw_preset_envs(preset: str) -> Measure:
+    def measure(seed: int, quick: bool) -> Sample:
+        return {"sps": run(script("limits.py", "envs", "--preset", preset)).json()["sps"]}
+
+    return measure
 
 
 def our_huge(seed: int, quick: bool) -> Sample:

@@ -1,6 +1,6 @@
 """Stable-Baselines3's side of each comparison: one measurement in this process, one JSON line out.
 
-It gets its best: one torch thread (faster than two on networks of this size), evaluation episodes
+It gets its best: one torch thread for small networks, where it is faster than two, evaluation episodes
 stepped together, and the long evaluation only once a short one has passed.
 """
 
@@ -19,6 +19,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 
 CARTPOLE = "CartPole-v1"
 LUNARLANDER = "LunarLander-v3"
+PONG = "PongNoFrameskip-v4"
 
 
 def cartpole(seed: int, **changes: Any) -> PPO:
@@ -60,6 +61,29 @@ def lunarlander(seed: int) -> PPO:
     )
 
 
+def pong(seed: int) -> PPO:
+    """PPO on Pong's pixels: SB3's own wrappers, 4 frames stacked, RL Zoo's settings for Atari."""
+    import ale_py
+    import gymnasium as gym
+    from stable_baselines3.common.env_util import make_atari_env
+    from stable_baselines3.common.vec_env import VecFrameStack
+
+    gym.register_envs(ale_py)
+    envs = VecFrameStack(make_atari_env(PONG, n_envs=8, seed=seed), 4)
+    return PPO(
+        "CnnPolicy",
+        envs,
+        n_steps=128,
+        batch_size=256,
+        n_epochs=4,
+        learning_rate=lambda remaining: 2.5e-4 * remaining,
+        clip_range=lambda remaining: 0.1 * remaining,
+        ent_coef=0.01,
+        seed=seed,
+        device="cpu",
+    )
+
+
 class StopWhenSolved(BaseCallback):
     """Greedy evaluation every `every` steps: `few` episodes, then 100 if those reach the threshold."""
 
@@ -88,9 +112,13 @@ class StopWhenSolved(BaseCallback):
         return float(mean)
 
 
-def steps(seed: int, env_steps: int, algo: str = "ppo") -> dict[str, float]:
+def steps(seed: int, env_steps: int, env_id: str, algo: str = "ppo") -> dict[str, float]:
     """Env steps a second, rollout and learning together, without start-up."""
-    model: A2C | PPO = cartpole_a2c(seed) if algo == "a2c" else cartpole(seed)
+    model: A2C | PPO
+    if env_id == PONG:
+        model = pong(seed)
+    else:
+        model = cartpole_a2c(seed) if algo == "a2c" else cartpole(seed)
     start = time.perf_counter()
     model.learn(env_steps)
     seconds = time.perf_counter() - start
@@ -119,12 +147,13 @@ def main() -> None:
     parser.add_argument("what", choices=["steps", "solve", "first-update"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--env-steps", type=int, default=100_000)
-    parser.add_argument("--env", choices=[CARTPOLE, LUNARLANDER], default=CARTPOLE)
+    parser.add_argument("--env", choices=[CARTPOLE, LUNARLANDER, PONG], default=CARTPOLE)
     parser.add_argument("--algo", choices=["ppo", "a2c"], default="ppo", help="of `steps`")
     options = parser.parse_args()
-    torch.set_num_threads(1)
+    if options.env != PONG:  # convolutions are worth every core
+        torch.set_num_threads(1)
     if options.what == "steps":
-        found = steps(options.seed, options.env_steps, options.algo)
+        found = steps(options.seed, options.env_steps, options.env, options.algo)
     elif options.what == "solve":
         found = solve(options.seed, options.env, options.env_steps)
     else:

@@ -28,7 +28,7 @@ def load_policy(
         "torch" if on_gpu else config.engine,
         observation_space,
         action_space,
-        config.seed,
+        config.seed if arrays is None else None,
         "auto" if on_gpu else config.device,
         config.precision,
     )

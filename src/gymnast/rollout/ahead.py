@@ -47,7 +47,7 @@ class AheadCollector:
         return collected
 
     def state(self) -> dict[str, Any]:
-        """As the collector's, after the rollout under way or before it; a resumed run does not learn from it."""
+        """As the collector's. A resumed run does not learn from the rollout under way."""
         if self._under_way is not None:
             if self._state is not None:
                 return self._state
