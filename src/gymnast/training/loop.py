@@ -44,7 +44,7 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         row: dict[str, Any]
         with np.errstate(over="ignore", invalid="ignore"):  # a loss that is no number is told below
             row = rollout_metrics(rollout)
-            if s.envs.backend == "workers":
+            if "workers" in s.envs.backend:  # of some tasks of a mix, or of all
                 row["env/restarts"] = s.envs.restarts
             if s.reward_scale is not None:
                 row["env/reward_scale"] = s.reward_scale.apply(rollout, hp.gamma)
