@@ -32,7 +32,7 @@ SHORT: dict[str, Any] = {
 def test_a_stopped_run_goes_on_in_the_very_same_episodes(
     tmp_path: Path, stop_after: Callable[[int], Control], assert_same_run: Callable[[api.Run, api.Run], None]
 ) -> None:
-    start: dict[str, Any] = {"reference": "VizDoom-DefendTheCenter-v0:ppo", "overrides": SHORT}
+    start: dict[str, Any] = {"reference": "VizDoom-DefendTheCenter-v0:ppo-conv", "overrides": SHORT}
     whole = api.train(**start, runs_dir=tmp_path)
     stopped = api.train(**start, runs_dir=tmp_path, control=stop_after(2))
     assert stopped.outcome.status == "interrupted"
@@ -50,7 +50,7 @@ def test_a_stopped_run_goes_on_in_the_very_same_episodes(
 def test_with_and_without_a_stack_of_frames(frames: int, tmp_path: Path) -> None:
     overrides = SHORT | {"policy.frame_stack": frames, "eval.every": 0, "env.vizdoom.variables": []}
     run = api.train(
-        "VizDoom-HealthGathering-v0:ppo", overrides=overrides, max_env_steps=128, runs_dir=tmp_path
+        "VizDoom-HealthGathering-v0:ppo-conv", overrides=overrides, max_env_steps=128, runs_dir=tmp_path
     )
     assert run.outcome.env_steps == 128
     assert api.evaluate(run, episodes=1).mean_return > 100  # whoever stands still lives for some 300 tics
