@@ -13,7 +13,6 @@ from gymnast.config.schedules import Schedule, takes_schedule
 from gymnast.config.values import MisfitError, Section
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import did_you_mean
-from gymnast.policies.device import Precision
 from gymnast.policies.settings import PolicyConfig
 from gymnast.rollout.settings import EvalConfig, memory_problems
 from gymnast.training.interventions import InterventionConfig
@@ -48,7 +47,7 @@ class Config(Section):
         pattern=r"^(auto|cpu|cuda(:\d+)?)$",
         description="cpu, cuda, cuda:1 …; auto: a GPU for images and large networks, if there is one.",
     )
-    precision: Precision = Field(
+    precision: Literal["f32", "bf16"] = Field(
         "f32", description="bf16: image encoders compute in bfloat16, weights and losses stay float32."
     )
     env: EnvConfig = Field(description="The environment.")

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from gymnast.errors import GymnastError
 from gymnast.policies.layout import PolicyLayout
-
-Precision = Literal["f32", "bf16"]
 
 _WORTH_A_GPU = 1_000_000  # parameters of an MLP; below, launching its kernels takes longer than a CPU does
 
