@@ -117,7 +117,7 @@ class TorchNetwork:
         return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy()
 
     @torch.inference_mode()
-    def infer(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    def infer(self, x: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """As forward, as NumPy arrays and with nothing kept."""
         if self.records and isinstance(x, torch.Tensor):  # put there to act on, always as many at once
             return self._recorded(x)
