@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,9 +64,14 @@ def smoke(
             markup=False,
         )
 
-    outcomes = try_presets(
-        presets, jobs=jobs or min(os.cpu_count() or 1, MOST_JOBS), seconds=timeout, done=done
-    )
+    # A terminated run ends as an interrupted one does: with its processes, and its folder removed.
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        outcomes = try_presets(
+            presets, jobs=jobs or min(os.cpu_count() or 1, MOST_JOBS), seconds=timeout, done=done
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if as_json:
         typer.echo(json.dumps([outcome.as_json() for outcome in outcomes], indent=2, ensure_ascii=False))
     else:
