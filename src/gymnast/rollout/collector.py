@@ -86,9 +86,7 @@ class Collector:
         self._task_of = [0] * n if mixed is None else mixed[1].tolist()
         self._totals, self._parts = np.zeros(n), np.zeros(n)
         self._lengths = np.zeros(n, np.int64)
-        self._ages = np.zeros(
-            n, np.int64
-        )  # steps since the last end, be it a lost life alone
+        self._ages = np.zeros(n, np.int64)  # steps since the last end, be it a lost life alone
         self.steps_done = 0  # of the rollout under way, for whoever tells of an env that failed
 
     def _allocate(self, policy: Policy, first: np.ndarray, mask_size: int | None) -> Rollout:
