@@ -109,8 +109,9 @@ CASES = (
     Case(
         "pong-objects",
         "Pong from objects, `gymnast train ALE/Pong-v5:ppo-objects`, against the same envs stepped with "
-        "random actions and nothing around them: how much longer a step takes when it is learnt from.",
-        {"envs alone": raw_preset_envs("ALE/Pong-v5:ppo-objects"), GYMNAST: our_pong_objects},
+        "random actions and nothing around them, both in worker processes: how much longer a step takes when "
+        "it is learnt from.",
+        {"envs alone": raw_preset_envs("ALE/Pong-v5:ppo-objects", "workers"), GYMNAST: our_pong_objects},
         (Comparison("time of a step", ("envs alone", "sps"), (GYMNAST, "sps"), at_most=1.3),),
     ),
     Case(

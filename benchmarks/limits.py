@@ -121,14 +121,15 @@ def chosen_envs(options: argparse.Namespace) -> EnvConfig:
     from gymnast.envs.settings import EnvConfig
 
     if options.preset is not None:
-        return load_config(options.preset).config.env
+        # In one group, which has every core to itself.
+        return load_config(options.preset, {"env.backend": options.backend, "env.groups": 1}).config.env
     return EnvConfig(id=options.env, n_envs=options.n_envs, backend=options.backend)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["envs", "arithmetic"])
-    parser.add_argument("--preset", help="envs as this preset has them, instead of the next three")
+    parser.add_argument("--preset", help="envs as this preset has them, but for the backend")
     parser.add_argument("--env", default="CartPole-v1")
     parser.add_argument("--backend", default="native")
     parser.add_argument("--n-envs", type=int, default=8)

@@ -102,14 +102,16 @@ def our_pong(precision: str) -> Measure:
 
 def our_pong_objects(seed: int, quick: bool) -> Sample:
     budget = f"budget.env_steps={'50k' if quick else '200k'}"
-    settings = (f"seed={seed}", "eval.every=0", "stop.eval_return=null", budget)
+    settings = (f"seed={seed}", "env.backend=workers", "eval.every=0", "stop.eval_return=null", budget)
     with ours.train("ALE/Pong-v5:ppo-objects", *settings) as trained:
         return {"sps": trained.sps, "peak_mib": trained.process.peak_mib}
 
 
-def raw_preset_envs(preset: str) -> Measure:
+def raw_preset_envs(preset: str, backend: str) -> Measure:
     def measure(seed: int, quick: bool) -> Sample:
-        return {"sps": run(script("limits.py", "envs", "--preset", preset)).json()["sps"]}
+        return {
+            "sps": run(script("limits.py", "envs", "--preset", preset, "--backend", backend)).json()["sps"]
+        }
 
     return measure
 
