@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 CONFIG = EnvConfig(id="VizDoom-Basic-v0", workers=2)
 
 PLAYS_FOR_EVER = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who started the tests may ignore it
 from gymnast.envs.build import build_envs
 from gymnast.envs.settings import EnvConfig
 envs = build_envs(EnvConfig(id="VizDoom-Basic-v0", workers=2), n_envs=2, seed=0, backend=sys.argv[1])
