@@ -9,8 +9,9 @@ import pytest
 
 from gymnast.envs import backend_choice
 from gymnast.envs.backend_choice import choose_backend
-from gymnast.envs.build import build_envs
+from gymnast.envs.build import build_envs, build_training_envs
 from gymnast.envs.contract import Envs
+from gymnast.envs.groups import groups_of
 from gymnast.envs.machine_cache import cache_file
 from gymnast.envs.settings import EnvConfig
 
@@ -85,3 +86,31 @@ def test_measuring_is_real() -> None:
     envs.close()
     assert envs.backend in ("sync", "workers")
     assert len(json.loads(cache_file().read_text())) == 1
+
+
+def test_groups_share_the_cores_and_the_choice_is_that_of_all_of_them(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    """Measured with a group's share of the cores, workers would not win, and groups are of no use without."""
+    monkeypatch.setattr("gymnast.envs.machine_cache.usable_cores", lambda: 4)
+    processes: list[int] = []
+
+    def seconds(envs: Envs) -> float:
+        workers = len(getattr(envs, "_workers", []))
+        envs.close()
+        if workers:
+            processes.append(workers)
+        return 1e-2 / max(1, workers)
+
+    monkeypatch.setattr(backend_choice, "_seconds_per_step", seconds)
+    config = EnvConfig(id="Pendulum-v1", n_envs=8, groups=4)
+    envs = build_training_envs(config, seed=0)
+    try:
+        assert processes == [2]  # measured once: as many as there are envs in a group
+        assert envs.backend == "workers"
+        assert [len(group.envs._workers) for group in groups_of(envs)] == [1] * 4  # type: ignore[attr-defined]
+    finally:
+        envs.close()
+    together = build_envs(config, seed=0, backend="workers")
+    assert len(together._workers) == 4  # type: ignore[attr-defined]
+    together.close()

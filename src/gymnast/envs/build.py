@@ -27,29 +27,36 @@ def build_envs(
     training: bool = True,
     render_mode: str | None = None,
     backend: str | None = None,
+    groups: int = 1,
 ) -> Envs:
     """Build `n_envs` copies (the config's number if unset), each started from its own seed.
 
     `training=False` leaves out wrappers that are meant for training only; `backend` goes before the
-    config's.
+    config's. These are one of so many `groups` that step at the same time, and share the cores.
     """
     if config.mix is not None:
         from gymnast.envs.mix.build import build_mix
 
         return build_mix(
-            config, n_envs=n_envs, seed=seed, training=training, render_mode=render_mode, backend=backend
+            config,
+            n_envs=n_envs,
+            seed=seed,
+            training=training,
+            render_mode=render_mode,
+            backend=backend,
+            groups=groups,
         )
     n_envs = config.copies if n_envs is None else n_envs
     _check_masks_wanted(config, training)
     seeds = env_seeds(seed, n_envs)
 
-    def build(name: str) -> Envs:
+    def build(name: str, groups: int = groups) -> Envs:
         if name == "native":
-            return build_native(config, seeds, training=training)
+            return build_native(config, seeds, training=training, groups=groups)
         if name == "workers":
             from gymnast.envs.workers import WorkerEnvs
 
-            return WorkerEnvs(config, seeds, training=training)
+            return WorkerEnvs(config, seeds, training=training, groups=groups)
         if name == "envpool":
             return build_envpool(config, n_envs, seeds[0])
         return _in_process(config, seeds, training, render_mode)
@@ -62,7 +69,7 @@ def build_envs(
         chosen = choose_backend(
             config,
             n_envs,
-            build=build,
+            build=lambda name: build(name, 1),  # all groups together have all cores
             native_possible=lambda: why_not("native") is None,
             workers_possible=lambda: why_not("workers") is None,
             alone=one_per_process(config),
@@ -92,7 +99,7 @@ def build_training_envs(config: EnvConfig, *, seed: int) -> Envs:
     try:
         for index, size in enumerate(group_sizes(config.copies, config.groups)):
             own_seed = int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
-            parts.append(build_envs(config, n_envs=size, seed=own_seed))
+            parts.append(build_envs(config, n_envs=size, seed=own_seed, groups=config.groups))
     except BaseException:
         for part in parts:
             part.close()

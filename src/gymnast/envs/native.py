@@ -58,12 +58,12 @@ def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str
     return None
 
 
-def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True) -> Envs:
+def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True, groups: int = 1) -> Envs:
     """The vectorised env behind the contract; `why_not_native` must have said None."""
     if is_atari(config.id):
         from gymnast.envs.atari.native import NativeAtari
 
-        return NativeAtari(config, seeds, training=training)
+        return NativeAtari(config, seeds, training=training, groups=groups)
     n_envs, seed = len(seeds), seeds[0]
     spec = find_spec(config.id)
     assert spec is not None

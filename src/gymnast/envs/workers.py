@@ -73,7 +73,7 @@ class WorkerEnvs:
 
     backend = "workers"
 
-    def __init__(self, config: EnvConfig, seeds: Sequence[int], *, training: bool) -> None:
+    def __init__(self, config: EnvConfig, seeds: Sequence[int], *, training: bool, groups: int = 1) -> None:
         probe = make_env(config, training=training)
         try:
             check_spaces(probe.observation_space, probe.action_space, config.id)
@@ -112,7 +112,7 @@ class WorkerEnvs:
             self.episode_values,
         )
         self._steps = [bytes([Command.STEP_0]), bytes([Command.STEP_1])]
-        most = config.workers or cores_of_a_group(config.groups if training else 1)
+        most = config.workers or cores_of_a_group(groups)
         count = self.n_envs if is_alone(probe) else min(most, self.n_envs)
         edges = [self.n_envs * share // count for share in range(count + 1)]
         self._workers: list[Worker] = []

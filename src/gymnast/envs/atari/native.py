@@ -3,8 +3,8 @@
 ALE is left to emulate, to make pictures of the screens and to start a new game in the step that ended the
 last. What it does otherwise than the rest of us is done here:
 
-- A lost life ends the return's future and leaves the game alone; ALE would begin a new game, so that an
-  agent never saw what comes after its first life.
+- A lost life (or a point) ends the return's future and leaves the game alone; ALE would begin a new game, so
+  that an agent never saw what comes after its first life.
 - Rewards are cut after they were counted, so that the training return is that of the game.
 - The time limit is ours, since ALE shows a stale screen as the last one of a game that it cuts off.
 - FIRE is pressed as the first action of a game or life instead of in a frame before it, which a sticky
@@ -57,7 +57,7 @@ class NativeAtari:
     episode_values: tuple[str, ...] = ()
     restarts = 0  # games in threads cannot be replaced
 
-    def __init__(self, config: EnvConfig, seeds: list[int], *, training: bool) -> None:
+    def __init__(self, config: EnvConfig, seeds: list[int], *, training: bool, groups: int = 1) -> None:
         check_kwargs(config)
         atari = config.atari
         rom = rom_of(config.id)
@@ -71,6 +71,7 @@ class NativeAtari:
         self.observation_space = gym.spaces.Box(0, 255, (atari.stack, *atari.size, *channels), np.uint8)
         self._clip = training and atari.clip_reward
         self._lives_end = training and atari.episodic_life
+        self._points_end = training and atari.episodic_point
         self.reward_parts: tuple[str, ...] = ("clip",) if self._clip else ()
         self.masks = np.tile(self._actions.minimal, (self.n_envs, 1)) if config.action_masks else None
         self._fire = _PressesFire(fire_steps(config, self._actions), self.n_envs)
@@ -80,7 +81,7 @@ class NativeAtari:
         self._episodes = [0] * self.n_envs  # games started so far, each
         self._strength = np.ones(self.n_envs, np.float32)  # of the joystick, where it is an analogue one
         self._waiting = False
-        self._ale = _vector_interface(config, rom, self.n_envs, config.groups if training else 1)
+        self._ale = _vector_interface(config, rom, self.n_envs, groups)
 
     def reset(self) -> np.ndarray:
         self._episodes = [0] * self.n_envs
@@ -140,7 +141,13 @@ class NativeAtari:
         lost = (lives < self._lives) & ~over
         self._lives = lives
         if lost.any():
-            self._lose_life(step, lost)
+            self._fire.again(lost)
+            if self._lives_end:
+                self._end_future(step, lost)
+        if self._points_end:
+            scored = (paid != 0) & ~over
+            if scored.any():
+                self._end_future(step, scored | lost if self._lives_end else scored)
         return step
 
     def _cut_off(self, step: Step, lives: np.ndarray) -> np.ndarray:
@@ -155,16 +162,14 @@ class NativeAtari:
         lives[indices] = self._lives[indices]
         return step.terminated | step.truncated
 
-    def _lose_life(self, step: Step, lost: np.ndarray) -> None:
-        self._fire.again(lost)
-        if not self._lives_end:
-            return
+    def _end_future(self, step: Step, where: np.ndarray) -> None:
+        """No value is expected beyond this step of some games, which go on."""
         if step.final_obs is None:
             step.final_obs = step.obs  # nobody begins anew: what is seen last is what is seen next
         else:
-            step.final_obs[lost] = step.obs[lost]
-        step.terminated = step.terminated | lost
-        step.going_on = lost
+            step.final_obs[where] = step.obs[where]
+        step.terminated = step.terminated | where
+        step.going_on = where
 
     def snapshot(self) -> dict[str, Any]:
         return {"kind": "atari", "episodes": list(self._episodes)}

@@ -28,6 +28,7 @@ def build_mix(
     training: bool = True,
     render_mode: str | None = None,
     backend: str | None = None,
+    groups: int = 1,
 ) -> MixedEnvs:
     """Copies of every task: `counts` of each, or `n_envs` in all, shared out by weight."""
     from gymnast.envs.build import build_envs
@@ -39,7 +40,7 @@ def build_mix(
             raise GymnastError(f"{n_envs} envs are too few for the {len(tasks)} tasks of env.mix")
         counts = shares([task.weight for task in tasks], n_envs)
     form = mix_form(config, training=training)
-    groups: list[tuple[int, Envs]] = []
+    built: list[tuple[int, Envs]] = []
     try:
         for index, (task, count) in enumerate(zip(tasks, counts, strict=True)):
             if count:
@@ -50,11 +51,12 @@ def build_mix(
                     training=training,
                     render_mode=render_mode,
                     backend=backend or _backend(task.env, counts, render_mode),
+                    groups=groups,
                 )
-                groups.append((index, envs))
-        return MixedEnvs(form, groups)
+                built.append((index, envs))
+        return MixedEnvs(form, built)
     except BaseException:
-        for _, envs in groups:
+        for _, envs in built:
             envs.close()
         raise
 
