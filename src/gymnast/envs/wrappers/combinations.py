@@ -19,7 +19,27 @@ NOTHING = "none"  # the label of no button at all
 _MOST_BUTTONS = 12  # 4096 combinations
 
 
-class ForbiddenCombinations(EnvWrapper):
+class _OtherActions(EnvWrapper):
+    """Actions that mean others of the env within, whose masks have to be told in the new ones."""
+
+    def _translated(self, action: Any) -> Any:
+        raise NotImplementedError
+
+    def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(seed=seed, options=options)
+        return obs, self._masked(info)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(self._translated(action))
+        return obs, reward, terminated, truncated, self._masked(info)
+
+
+class ForbiddenCombinations(_OtherActions):
     """Forbid combinations of buttons by action masks; needs env.action_masks=true.
 
     A policy over a MultiBinary presses each button independently of the others, so no mask of single
@@ -77,16 +97,8 @@ class ForbiddenCombinations(EnvWrapper):
             raise GymnastError(f"wrapper '{_NAME}': these combinations leave no action")
         self._mask = allowed.astype(np.int8)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(seed=seed, options=options)
-        return obs, self._masked(info)
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        pressed = action if self._pressed is None else self._pressed[action].copy()
-        obs, reward, terminated, truncated, info = self.env.step(pressed)
-        return obs, reward, terminated, truncated, self._masked(info)
+    def _translated(self, action: Any) -> Any:
+        return action if self._pressed is None else self._pressed[action].copy()
 
     def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
         """`info` with our mask, and with what the env itself forbids of the actions we share."""
@@ -98,7 +110,7 @@ class ForbiddenCombinations(EnvWrapper):
         return {**info, "action_mask": self._mask & possible(self.env.action_space, self._pressed, own)}
 
 
-class ActionCombinations(EnvWrapper):
+class ActionCombinations(_OtherActions):
     """Choose one of some combinations of buttons, instead of pressing each button by itself.
 
     A MultiBinary (a row of buttons) or MultiDiscrete (a row of choices) becomes a Discrete space.
@@ -132,15 +144,8 @@ class ActionCombinations(EnvWrapper):
         self._first = space.start if isinstance(space, gym.spaces.MultiDiscrete) else 0
         self.action_space = gym.spaces.Discrete(len(self._rows))
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(seed=seed, options=options)
-        return obs, self._masked(info)
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        obs, reward, terminated, truncated, info = self.env.step(self._rows[action] + self._first)
-        return obs, reward, terminated, truncated, self._masked(info)
+    def _translated(self, action: Any) -> Any:
+        return self._rows[action] + self._first
 
     def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
         own = info.get("action_mask")
