@@ -1,10 +1,11 @@
 """Pong from pixels with learning on, as a share of the rate at which ale-py steps with nothing around it.
 
-python benchmarks/gpu.py [--n-envs 256] [--updates 30] [--json FILE] [KEY=VALUE …]
+python benchmarks/gpu.py [--n-envs 256] [--repeats 3] [--json FILE] [KEY=VALUE …]
 
-Meant for a machine with a GPU and many cores. All runs are of one call: ale-py's own vector env with
-random actions, then the same training in four forms, from one that waits for everything in turn to one in
-which stepping, acting and learning overlap.
+Meant for a machine with a GPU and many cores. All is of one process and of the same games, in turn: ale-py
+with random actions, then training in which everything waits for everything, then training in which stepping,
+acting and learning overlap; and that again several times, since such machines are rarely ours alone. Games
+begin unseeded: for a seed ALE loads the cartridge anew, a tenth of a second for each game.
 """
 
 from __future__ import annotations
@@ -14,99 +15,127 @@ import json
 import statistics
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ours import train
+from gymnast.config.load import load_config
+from gymnast.envs.atari.native import NativeAtari
+from gymnast.rollout.collector import Collector
+from gymnast.training.session import Session, build_session
+from gymnast.training.update import update
 
-RAW_SECONDS = 5.0
-WARM_UP = 4  # updates that are not counted: kernels are chosen, memory is allocated
+RAW_STEPS = 200
 AIM = 0.85
-
-# Whether envs come in groups, and whether the next rollout is collected while this one is learnt from.
-FORMS = {
-    "one after the other": (False, False),
-    "groups": (True, False),
-    "collecting ahead": (False, True),
-    "both": (True, True),
-}
+RAW, SYNCHRONOUS, OVERLAPPED = "ale-py alone", "one after the other", "overlapped"
 
 
-def raw_rate(n_envs: int) -> float:
-    """Env steps a second of ale-py's vector env: 84 × 84 gray, 4 frames stacked, each action for 4 frames."""
-    from ale_py import AtariVectorEnv
+class Waiting:
+    """Seconds spent in waiting for games."""
 
-    envs = AtariVectorEnv("pong", n_envs, repeat_action_probability=0.25, autoreset_mode="SameStep")
-    envs.reset(seed=0)
-    drawn = np.random.default_rng(0).integers(0, 6, (64, n_envs))
-    for actions in drawn:
-        envs.step(actions)
-    steps, began = 0, time.perf_counter()
-    while time.perf_counter() - began < RAW_SECONDS:
-        for actions in drawn:
-            envs.step(actions)
-        steps += drawn.size
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        receive = NativeAtari.receive
+
+        def timed(envs: NativeAtari) -> Any:
+            began = time.perf_counter()
+            step = receive(envs)
+            self.seconds += time.perf_counter() - began
+            return step
+
+        NativeAtari.receive = timed  # type: ignore[method-assign]
+
+
+class OneGroup:
+    """Envs that come in groups, stepped as if they were one."""
+
+    def __init__(self, envs: Any) -> None:
+        self._envs = envs
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "groups":
+            raise AttributeError(name)
+        return getattr(self._envs, name)
+
+
+def begin_unseeded(envs: NativeAtari) -> np.ndarray:
+    return envs._start(np.arange(envs.n_envs), np.full(envs.n_envs, -1))
+
+
+def raw_rate(session: Session) -> float:
+    """Steps a second of ale-py's own calls. No group waits for another."""
+    groups: Any = session.envs.groups  # type: ignore[attr-defined]
+    drawn = np.random.default_rng(0).integers(0, 6, (64, session.envs.n_envs)).astype(np.int32)
+    games = [(group.envs._ale, group.rows, group.envs._strength) for group in groups]
+    for ale, rows, strength in games:
+        ale.send(drawn[0, rows], strength)
+    began = time.perf_counter()
+    for t in range(1, RAW_STEPS):
+        for ale, rows, strength in games:
+            ale.recv()
+            ale.send(drawn[t % 64, rows], strength)
+    for ale, _, _ in games:
+        ale.recv()
+    return RAW_STEPS * session.envs.n_envs / (time.perf_counter() - began)
+
+
+def trained_rate(session: Session, collector: Any, updates: int) -> float:
+    """Steps a second of collecting and learning, without metrics and files."""
+    algo = session.algo
+    hp = algo.hyperparameters(0, 10**7)
+    steps = 0
+    for number in range(updates + 2):
+        if number == 2:  # by then kernels are chosen, and a rollout is under way
+            began = time.perf_counter()
+        rollout, _ = collector.collect(session.policy, session.rng)
+        batch = algo.targets(rollout, hp)
+        update(session.policy, session.optimizer, algo, batch, hp, session.batch_size, session.rng)
+        steps += rollout.rewards.size if number >= 2 else 0
     seconds = time.perf_counter() - began
-    envs.close()
+    if collector is session.collector:
+        collector._wait()  # the games are someone else's now
     return steps / seconds
-
-
-def trained_rate(
-    preset: str, n_envs: int, n_steps: int, updates: int, overrides: tuple[str, ...]
-) -> dict[str, float]:
-    """Env steps a second from the end of the warm-up to the last update; also what learning took of it."""
-    fixed = (
-        f"env.n_envs={n_envs}",
-        f"algo.n_steps={n_steps}",
-        f"budget.env_steps={n_envs * n_steps * updates}",
-        "eval.every=0",
-        "stop.eval_return=null",
-    )
-    with train(preset, *fixed, *overrides) as trained:
-        rows = trained.columns(
-            "time/env_steps", "time/seconds", "time/collect_seconds", "time/update_seconds"
-        )
-    (first_steps, first_seconds, *_), (last_steps, last_seconds, *_) = rows[WARM_UP - 1], rows[-1]
-    counted = rows[WARM_UP:]
-    return {
-        "sps": (last_steps - first_steps) / (last_seconds - first_seconds),
-        "collect_seconds": statistics.median(row[2] for row in counted),
-        "update_seconds": statistics.median(row[3] for row in counted),
-    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--preset", default="ALE/Pong-v5:ppo-gpu")
     parser.add_argument("--n-envs", type=int, default=256)
-    parser.add_argument("--n-steps", type=int, default=64)
-    parser.add_argument("--groups", type=int, default=4, help="of the forms that overlap")
-    parser.add_argument("--updates", type=int, default=30)
-    parser.add_argument("--only", action="append", choices=list(FORMS))
+    parser.add_argument("--updates", type=int, default=8, help="of each form, in each repeat")
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, help="write the figures here")
     parser.add_argument("overrides", nargs="*")
     options = parser.parse_args()
-    found: dict[str, dict[str, float]] = {}
-    for count in sorted({128, options.n_envs}):
-        name, rate = f"ale-py alone, {count} envs", raw_rate(count)
-        found[name] = {"sps": rate}
-        print(f"{name:32} {rate:10,.0f} steps/s", flush=True)
-    same = found[f"ale-py alone, {options.n_envs} envs"]["sps"]
-    for form in options.only or FORMS:
-        grouped, ahead = FORMS[form]
-        groups = options.groups if grouped else 1
-        overrides = (f"env.groups={groups}", f"algo.collect_ahead={str(ahead).lower()}", *options.overrides)
-        rates = found[form] = trained_rate(
-            options.preset, options.n_envs, options.n_steps, options.updates, overrides
-        )
-        aim = f" (aim {AIM:.0%})" if form == "both" else ""
+    NativeAtari.reset = begin_unseeded  # type: ignore[method-assign]
+    given = dict(one.split("=", 1) for one in options.overrides)
+    given |= {"env.n_envs": options.n_envs, "algo.collect_ahead": "true"}
+    began = time.perf_counter()
+    session = build_session(load_config(options.preset, given).config)
+    print(f"built in {time.perf_counter() - began:.0f} s", flush=True)
+    one: Any = OneGroup(session.envs)
+    forms = {SYNCHRONOUS: Collector(one, session.policy, session.config.algo.steps)}
+    forms[OVERLAPPED] = session.collector  # type: ignore[assignment]
+    waiting = Waiting()
+    found: dict[str, list[float]] = {RAW: [], **{name: [] for name in forms}}
+    waited: dict[str, float] = {}
+    for _ in range(options.repeats):
+        found[RAW].append(raw_rate(session))
+        for name, collector in forms.items():
+            waiting.seconds, began = 0.0, time.perf_counter()
+            found[name].append(trained_rate(session, collector, options.updates))
+            waited[name] = waiting.seconds / (time.perf_counter() - began)
+        print({name: round(rates[-1]) for name, rates in found.items()}, flush=True)
+    for name, rates in found.items():
+        shares = [rate / raw for rate, raw in zip(rates, found[RAW], strict=True)]
         print(
-            f"{form:32} {rates['sps']:10,.0f} steps/s  {rates['sps'] / same:6.1%} of ale-py alone{aim}"
-            f"   a rollout {rates['collect_seconds']:.2f} s, an update {rates['update_seconds']:.2f} s",
-            flush=True,
+            f"{name:20} {statistics.median(rates):10,.0f} steps/s"
+            f"  {statistics.median(shares):6.1%} of ale-py alone ({min(shares):.0%} to {max(shares):.0%})"
+            + (f"  waits for games {waited[name]:.0%} of the time" if name in waited else "")
+            + (f"  aim {AIM:.0%}" if name == OVERLAPPED else "")
         )
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
+    session.close()
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ SAME_GAMES = [
         120,
         id="whole blocks of pixels",
     ),
+    pytest.param(config(sticky=0, noop_max=0, episodic_point=True), True, 200, id="points and lives"),
     pytest.param(config(PONG, sticky=0, noop_max=0, frame_skip=1, size=(210, 160)), True, 60, id="raw"),
 ]
 
@@ -170,6 +171,27 @@ def test_a_lost_life_leaves_the_game_alone_and_serves_the_next_ball() -> None:
     assert balls == [True] * 3
     assert info["lives"] == 2
     assert env.reset(seed=0)[1]["lives"] == 5  # a seed begins a game in any case
+
+
+@pytest.mark.parametrize("backend", ["native", "sync"])
+def test_points_end_the_future_of_the_return_and_leave_the_game_alone(backend: str) -> None:
+    build: dict[str, Any] = {"n_envs": 2, "seed": 4, "backend": backend}
+    training = build_envs(config(PONG, sticky=0, stack=1, episodic_point=True), **build)
+    scoring = build_envs(config(PONG, sticky=0, stack=1, episodic_point=True), **build, training=False)
+    training.reset()
+    scoring.reset()
+    points = 0
+    for chosen in actions_of(training, 200):
+        t, s = training.step(chosen), scoring.step(chosen)
+        np.testing.assert_array_equal(t.obs, s.obs)
+        np.testing.assert_array_equal(t.terminated, t.rewards != 0)
+        assert not s.terminated.any()
+        if t.going_on is not None:
+            np.testing.assert_array_equal(t.going_on, t.terminated)
+            points += int(t.going_on.sum())
+    assert points >= 4
+    training.close()
+    scoring.close()
 
 
 def test_the_limit_shows_the_true_last_screen() -> None:

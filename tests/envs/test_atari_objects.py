@@ -12,7 +12,7 @@ pytest.importorskip("ale_py")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gymnast.envs.atari.objects import JUMP, Axis, Bits, Number, Objects, Table, Thing
+from gymnast.envs.atari.objects import JUMP, Axis, Bits, Distance, Number, Objects, Table, Thing
 from gymnast.envs.atari.tables import TABLES
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
@@ -56,7 +56,7 @@ def pixels(game: str, values: dict[str, float]) -> dict[str, float]:
 
 def test_pong_ball_and_paddles_are_where_the_frame_shows_them() -> None:
     field = slice(34, 194)
-    found = {"ball": 0, "player": 0, "enemy": 0, "away": 0}
+    found = {"ball": 0, "player": 0, "enemy": 0, "away": 0, "apart": 0}
 
     def follow(seen: dict[str, float], number: int) -> int:
         if number % 150 < 75:
@@ -81,10 +81,15 @@ def test_pong_ball_and_paddles_are_where_the_frame_shows_them() -> None:
             if paddle is not None and field.start < paddle[1] and paddle[3] < field.stop - 1:
                 assert abs(at[f"{name} y"] - paddle[1]) <= 2
                 found[name] += 1
+                if name == "player" and ball is not None and ball[3] - ball[1] == 3:
+                    apart = (ball[1] + ball[3]) / 2 - (paddle[1] + paddle[3]) / 2  # of their middles
+                    assert abs(values["ball from player y"] - np.clip(apart / 24, -1, 1)) <= 4 / 24
+                    found["apart"] += abs(apart) < 24
     assert found["ball"] > 200
     assert found["player"] > 200
     assert found["enemy"] > 200
     assert found["away"] > 20
+    assert found["apart"] > 50
 
 
 def test_breakout_paddle_ball_and_bricks_are_where_the_frame_shows_them() -> None:
@@ -155,6 +160,7 @@ TWO = Table(
         Thing("hero", (Axis("x", 3, 10, 10, 265, speed=2.0),)),
         Thing("ghost", (Axis("y", 4, 255, 0, 255, speed=4.0, upwards=True),), hidden=(5, 0)),
     ),
+    distances=(Distance(("hero", "x"), ("ghost", "y"), middle=5, near=40),),
     numbers=(Number("lives", 6, 0, 5),),
     bits=(Bits("wall", ((7, 0), (7, 7)), columns=2),),
 )
@@ -165,8 +171,8 @@ TWO = Table(
 def test_a_table_gives_what_it_says(memory: list[tuple[int, ...]]) -> None:
     objects = Objects(TWO, frame_skip=4)
     assert objects.names == (
-        "hero x", "ghost y", "hero x speed", "ghost y speed", "ghost is there", "lives",
-        "wall 1.1", "wall 1.2",
+        "hero x", "ghost y", "hero x speed", "ghost y speed", "hero from ghost x", "ghost is there",
+        "lives", "wall 1.1", "wall 1.2",
     )  # fmt: skip
     last: tuple[int, ...] | None = None
     for values in memory:
@@ -179,6 +185,8 @@ def test_a_table_gives_what_it_says(memory: list[tuple[int, ...]]) -> None:
         assert seen["hero x"] == pytest.approx(hero / 127.5 - 1, abs=1e-5)
         assert seen["ghost is there"] == (there != 0)
         assert seen["ghost y"] == pytest.approx(1 - ghost / 127.5 if there else 0.0, abs=1e-5)
+        apart = np.clip(((hero + 10) - (255 - ghost) - 5) / 40, -1, 1) if there else 0.0
+        assert seen["hero from ghost x"] == pytest.approx(apart, abs=1e-4)
         assert seen["lives"] == pytest.approx(lives / 2.5 - 1, abs=1e-4)
         assert (seen["wall 1.1"], seen["wall 1.2"]) == (wall & 1, wall >> 7)
         hero_speed = 0.0 if last is None else (hero - last[0]) / (4 * 2.0)

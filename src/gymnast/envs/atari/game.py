@@ -64,11 +64,12 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self.observation_names = self._view.names
         self._clip = training and atari.clip_reward
         self._lives_end = training and atari.episodic_life
+        self._points_end = training and atari.episodic_point
         self.reward_parts: tuple[str, ...] = ("clip",) if self._clip else ()
         self._fire_steps = fire_steps(config, actions)
         self._limit = step_limit(config)
         self._fire_left = self._lives = self._age = 0
-        self._going_on = False  # a life was lost: the next reset begins nothing new
+        self._going_on = False  # a life or a point was over: the next reset begins nothing new
         self._last_seen = np.zeros(0)
 
     def _load(self) -> None:
@@ -134,9 +135,11 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         truncated = not terminated and self._age >= self._limit
         info = self._info()
         lives = info["lives"]
-        if lives < self._lives and not (terminated or truncated):
-            self._fire_left = self._fire_steps
-            if self._lives_end:
+        if not (terminated or truncated):
+            lost = lives < self._lives
+            if lost:
+                self._fire_left = self._fire_steps
+            if (lost and self._lives_end) or (paid and self._points_end):
                 terminated = self._going_on = info["going_on"] = True
         self._lives = lives
         reward = float(paid)

@@ -69,10 +69,28 @@ class Bits:
 
 
 @dataclass(frozen=True, slots=True)
+class Distance:
+    """How far one thing's coordinate is past another's, where that decides: -1 to 1 within `near` pixels.
+
+    A few pixels between ball and paddle are what a game is about, and hardly anything of a screen's height.
+    """
+
+    of: tuple[str, str]  # a thing and its axis
+    to: tuple[str, str]
+    middle: int  # pixels between the two positions when both things are level
+    near: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.of[0]} from {self.to[0]} {self.of[1]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """What a game's RAM holds."""
 
     things: tuple[Thing, ...]
+    distances: tuple[Distance, ...] = ()
     numbers: tuple[Number, ...] = ()
     bits: tuple[Bits, ...] = ()
 
@@ -88,6 +106,7 @@ class Objects:
         self.names = tuple(
             [f"{thing.name} {axis.name}" for thing, axis in axes]
             + [f"{axes[i][0].name} {axes[i][1].name} speed" for i in moving]
+            + [distance.name for distance in table.distances]
             + [f"{thing.name} is there" for thing in coming]
             + [number.name for number in table.numbers]
             + [name for bits in table.bits for name in bits.names]
@@ -103,6 +122,16 @@ class Objects:
         # From a difference of positions to pixels a frame, over what counts as fast.
         fast = [axis.speed * frame_skip for _, axis in axes if axis.speed is not None]
         self._per_speed = 1.0 / (np.abs(self._scale[self._moving]) * np.array(fast, np.float32))
+        # A distance is a weighted difference of two positions, each -1 to 1 over a range of its own.
+        at = {(thing.name, axis.name): index for index, (thing, axis) in enumerate(axes)}
+        self._of = np.array([at[distance.of] for distance in table.distances], np.intp)
+        self._to = np.array([at[distance.to] for distance in table.distances], np.intp)
+        middles = np.array([(axis.low + axis.high) / 2 for _, axis in axes], np.float32)
+        halves = np.array([(axis.high - axis.low) / 2 for _, axis in axes], np.float32)
+        near = np.array([distance.near for distance in table.distances], np.float32)
+        level = np.array([distance.middle for distance in table.distances], np.float32)
+        self._of_weight, self._to_weight = halves[self._of] / near, halves[self._to] / near
+        self._distance_shift = (middles[self._of] - middles[self._to] - level) / near
         self._flags = np.array([coming.index(thing) if thing in coming else -1 for thing, _ in axes], np.intp)
         self._hidden_bytes = np.array([thing.hidden[0] for thing in coming if thing.hidden], np.intp)
         self._hidden_values = np.array([thing.hidden[1] for thing in coming if thing.hidden], np.uint8)
@@ -118,13 +147,15 @@ class Objects:
 
     def next(self, ram: np.ndarray) -> np.ndarray:
         """What is seen now [D] float32, a step after the last."""
-        a, m, flags = self._n_axes, len(self._moving), len(self._hidden_bytes)
+        a, flags = self._n_axes, len(self._hidden_bytes)
+        m = a + len(self._moving)
+        d = m + len(self._of)
         seen = np.zeros(len(self.names), np.float32)
         values = ram[self._bytes] * self._scale
         values += self._shift
         if flags:
             there = ram[self._hidden_bytes] != self._hidden_values
-            seen[a + m : a + m + flags] = there
+            seen[d : d + flags] = there
             is_there = np.append(there, True)[self._flags]  # -1, the last: always
         else:
             is_there = np.ones(a, np.bool_)
@@ -133,9 +164,14 @@ class Objects:
         moved = (position - self._last)[self._moving] * self._per_speed
         followed = (is_there & self._was_there)[self._moving]
         followed &= np.abs(moved) < JUMP
-        np.copyto(seen[a : a + m], moved, where=followed)
+        np.copyto(seen[a:m], moved, where=followed)
+        if d > m:
+            apart = position[self._of] * self._of_weight - position[self._to] * self._to_weight
+            apart += self._distance_shift
+            both = is_there[self._of] & is_there[self._to]
+            np.copyto(seen[m:d], np.clip(apart, -1.0, 1.0), where=both)
         self._last, self._was_there = position, is_there
-        rest = a + m + flags
+        rest = d + flags
         numbers = len(values) - a
         seen[rest : rest + numbers] = values[a:]
         if len(self._bit_bytes):

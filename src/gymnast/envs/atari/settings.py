@@ -33,6 +33,9 @@ class AtariConfig(Section):
     episodic_life: bool = Field(
         True, description="In training, a lost life ends the future of the return; the game goes on."
     )
+    episodic_point: bool = Field(
+        False, description="In training, points won or lost end the future of the return; the game goes on."
+    )
     clip_reward: bool = Field(True, description="In training, rewards are cut to -1 … 1.")
     sticky: Fraction = Field(
         0.25,

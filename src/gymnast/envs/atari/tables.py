@@ -6,7 +6,7 @@ Learning in Atari); offsets and ranges are in pixels of the screen, and tests ho
 
 from __future__ import annotations
 
-from gymnast.envs.atari.objects import Axis, Bits, Table, Thing
+from gymnast.envs.atari.objects import Axis, Bits, Distance, Table, Thing
 from gymnast.errors import GymnastError
 
 
@@ -39,7 +39,8 @@ TABLES: dict[str, Table] = {  # by the name of the ROM
                 (Axis("x", 49, -49, 0, 160, speed=2.0), Axis("y", 54, -14, 30, 194, speed=2.0)),
                 hidden=(54, 0),
             ),
-        )
+        ),
+        distances=(Distance(("ball", "y"), ("player", "y"), middle=6, near=24),),
     ),
     "breakout": Table(
         things=(
@@ -50,6 +51,7 @@ TABLES: dict[str, Table] = {  # by the name of the ROM
                 hidden=(101, 0),
             ),
         ),
+        distances=(Distance(("ball", "x"), ("paddle", "x"), middle=7, near=24),),
         bits=(Bits("brick", _breakout_bricks(), columns=18),),
     ),
     "freeway": Table(
