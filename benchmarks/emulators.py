@@ -83,14 +83,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("ids", nargs="*", default=DEFAULT_IDS, metavar="ID")
-    parser.add_argument("--n-envs", type=int, default=8)
+    parser.add_argument("--n-envs", type=int, help="as many as the preset has unless given")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     for env_id in given.ids:
         try:
-            found = measure(env_config(env_id), given.n_envs, given.rounds, given.seconds)
+            config = env_config(env_id)
+            found = measure(config, given.n_envs or config.copies, given.rounds, given.seconds)
         except GymnastError as error:
             raise SystemExit(f"{env_id}: {error}") from error
         if given.json:

@@ -105,7 +105,9 @@ class Cores:
 
     def train_and_score(self, row: Row, seed: int, runs_dir: Path) -> dict[str, Any]:
         if not self.every:
-            return train_and_score(row, seed, runs_dir, [], f"{os.cpu_count()} cores")
+            usable, there = len(os.sched_getaffinity(0)), os.cpu_count()
+            cores = f"{there} cores" if usable == there else f"{usable} core of {there}"
+            return train_and_score(row, seed, runs_dir, [], cores)
         core = self._free.get()
         try:
             pinned = ["taskset", "-c", str(core)]
