@@ -20,6 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from gymnast.envs.machine_cache import usable_cores
 from processes import gymnast, run
 from report import processor
 
@@ -105,8 +106,12 @@ class Cores:
 
     def train_and_score(self, row: Row, seed: int, runs_dir: Path) -> dict[str, Any]:
         if not self.every:
-            usable, there = len(os.sched_getaffinity(0)), os.cpu_count()
-            cores = f"{there} cores" if usable == there else f"{usable} core of {there}"
+            usable, there = usable_cores(), os.cpu_count()
+            cores = (
+                f"{there} cores"
+                if usable == there
+                else f"{usable} {'core' if usable == 1 else 'cores'} of {there}"
+            )
             return train_and_score(row, seed, runs_dir, [], cores)
         core = self._free.get()
         try:

@@ -142,12 +142,12 @@ class NativeAtari:
         self._lives = lives
         if lost.any():
             self._fire.again(lost)
-            if self._lives_end:
-                self._end_future(step, lost)
-        if self._points_end:
-            scored = (paid != 0) & ~over
-            if scored.any():
-                self._end_future(step, scored | lost if self._lives_end else scored)
+        if self._lives_end or self._points_end:
+            ended = lost if self._lives_end else np.zeros_like(lost)
+            if self._points_end:
+                ended = ended | ((paid != 0) & ~over)
+            if ended.any():
+                self._end_future(step, ended)
         return step
 
     def _cut_off(self, step: Step, lives: np.ndarray) -> np.ndarray:
