@@ -240,6 +240,35 @@ class PlusOne(gym.Wrapper):
         return obs, reward + self.add, terminated, truncated, info
 
 
+class Remembers(gym.Wrapper):
+    """A user's wrapper that pays for the steps of an episode, and says what it remembers in some way."""
+
+    def __init__(self, env: gym.Env, what: str) -> None:
+        super().__init__(env)
+        self.what, self.steps = what, np.zeros(1)
+
+    def reset(self, **options: Any) -> Any:
+        self.steps = np.zeros(1)
+        return self.env.reset(**options)
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        self.steps = self.steps + 1
+        return obs, reward + self.steps[0], terminated, truncated, info
+
+    def get_state(self) -> dict[str, Any]:
+        if self.what == "error":
+            raise KeyError("nothing")
+        return {
+            "steps": self.steps,
+            "any": self.steps.any(),
+            "more": (object(),) if self.what == "object" else (),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self.steps = np.array(state["steps"])
+
+
 class _CountdownVector(gym.vector.VectorEnv):
     """Countdown's lengths, without noise; Box observation (episode, step)."""
 

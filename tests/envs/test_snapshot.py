@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import gymnasium as gym
@@ -162,3 +163,31 @@ def test_a_snapshot_of_another_env_or_backend_starts_new_episodes() -> None:
     assert sync.restore(native.snapshot()).shape == (4, 4)
     sync.reset()
     assert not np.array_equal(native.restore(sync.snapshot()), first)
+
+
+@pytest.mark.parametrize("backend", ["sync", "workers"])
+def test_numpy_values_in_a_state_are_carried(backend: str) -> None:
+    wrappers = ({"name": "sample_envs:Remembers", "what": "numpy"},)
+    check_goes_on(config_for("CartPole-v1", wrappers=wrappers), backend)
+
+
+@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("what", ["object", "error"])
+def test_a_state_that_cannot_be_written_is_told_and_costs_the_episode_alone(
+    backend: str, what: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = config_for("CartPole-v1", wrappers=({"name": "sample_envs:Remembers", "what": what},))
+    envs = build_envs(config, n_envs=2, seed=4, backend=backend)
+    try:
+        envs.reset()
+        record(envs, 0, 5)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            saved = through_json(envs.snapshot())
+        said = " ".join(str(one.message) for one in told) + capfd.readouterr().err
+        assert "get_state of sample_envs.Remembers gives no plain data" in said
+        record(envs, 5, 10)  # nobody was lost
+        assert envs.restarts == 0
+        assert envs.restore(saved) is not None  # new episodes
+    finally:
+        envs.close()

@@ -8,6 +8,8 @@ random state alone, and the env starts a new episode from it.
 
 from __future__ import annotations
 
+import json
+import warnings
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
@@ -30,7 +32,7 @@ STATE_ATTRIBUTES: dict[str, tuple[str, ...]] = {
 
 @runtime_checkable
 class CarriesItself(Protocol):
-    """A wrapper or env that knows its own state, as JSON values."""
+    """A wrapper or env that knows its own state, as JSON values (NumPy's become plain ones)."""
 
     def get_state(self) -> dict[str, Any]: ...
 
@@ -48,10 +50,25 @@ def env_state(env: gym.Env[Any, Any]) -> dict[str, Any]:
     """Random state and, where every layer is known, the state of each; JSON values only."""
     state: dict[str, Any] = {"random": random_state(env.unwrapped.np_random)}
     if can_carry(env):
-        state["layers"] = [
-            {"class": _class_name(layer), "state": _layer_state(layer)} for layer in _layers(env)
-        ]
+        layers = [_written(layer) for layer in _layers(env)]
+        if None not in layers:
+            state["layers"] = layers
     return state
+
+
+def _written(layer: gym.Env[Any, Any]) -> dict[str, Any] | None:
+    """A layer's class and state, or None, told once, if it cannot say it: a run need not end for that."""
+    try:
+        written = {"class": _class_name(layer), "state": _layer_state(layer)}
+        json.dumps(written)
+    except Exception as error:  # of a user's class anything may come
+        warnings.warn(
+            f"get_state of {_class_name(layer)} gives no plain data ({type(error).__name__}: {error}): "
+            "when the run is resumed its env begins a new episode",
+            stacklevel=2,
+        )
+        return None
+    return written
 
 
 def fresh_state(seed: int) -> dict[str, Any]:
@@ -117,7 +134,8 @@ def _carrier(layer: gym.Env[Any, Any]) -> CarriesItself | None:
 
 def _layer_state(layer: gym.Env[Any, Any]) -> dict[str, Any]:
     if (carrier := _carrier(layer)) is not None:
-        return dict(carrier.get_state())
+        state: dict[str, Any] = _plain(carrier.get_state())
+        return state
     # An attribute that the first reset or step makes is None until then.
     return {name: _encoded(getattr(layer, name, None)) for name in STATE_ATTRIBUTES[_class_name(layer)]}
 
@@ -143,4 +161,6 @@ def _decoded(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
