@@ -310,6 +310,35 @@ def test_previous_actions_beside_what_is_no_vector() -> None:
     assert pendulum.step(np.array([1.5], np.float32))[0][-1] == 1.5
 
 
+def test_waves_are_shown_beside_the_numbers_they_are_of() -> None:
+    # Position -1.2 to 0.6 and speed -0.07 to 0.07: both are brought to -1 to 1.
+    env, plain = wrapped("MountainCar-v0", {"name": "fourier", "k": 2}), wrapped("MountainCar-v0")
+    obs, known = env.reset(seed=3)[0], plain.reset(seed=3)[0]
+    for _ in range(3):
+        scaled = (known - [-0.3, 0.0]) / [0.9, 0.07]
+        waves = [np.sin(np.pi * scaled), np.sin(2 * np.pi * scaled)]
+        waves += [np.cos(np.pi * scaled), np.cos(2 * np.pi * scaled)]
+        np.testing.assert_allclose(obs, np.concatenate([known, *waves]), atol=1e-5)
+        assert env.observation_space.contains(obs)
+        obs, known = env.step(2)[0], plain.step(2)[0]
+    names = env.names(("x", "v"))  # type: ignore[attr-defined]
+    assert names == (
+        "x",
+        "v",
+        "x sin 1",
+        "v sin 1",
+        "x sin 2",
+        "v sin 2",
+        "x cos 1",
+        "v cos 1",
+        "x cos 2",
+        "v cos 2",
+    )
+    # CartPole's speeds have no bounds: they are taken as they are.
+    obs = wrapped("CartPole-v1", {"name": "fourier", "k": 1}).reset(seed=0)[0]
+    assert obs[5] == pytest.approx(np.sin(np.pi * obs[1]), abs=1e-6)
+
+
 def test_observation_noise_has_the_std_that_was_asked_for_and_follows_its_schedule() -> None:
     noisy = wrapped("CartPole-v1", {"name": "observation-noise", "std": 0.5})
     plain = wrapped("CartPole-v1")
@@ -380,6 +409,8 @@ def test_noise_is_for_training_and_repeats_with_the_seed() -> None:
         ("CartPole-v1", {"name": "action-noise", "probability": 2}, "from 0 to 1"),
         ("CartPole-v1", {"name": "frame-stack", "k": 1}, "at least 2"),
         ("FrozenLake-v1", {"name": "hide-components", "components": [0]}, "a vector of numbers"),
+        ("FrozenLake-v1", "fourier", "a vector of numbers"),
+        ("CartPole-v1", {"name": "fourier", "k": 0}, "at least 1"),
     ],
 )
 def test_wrong_arguments_of_observation_wrappers(env_id: str, wrapper: Any, message: str) -> None:

@@ -22,6 +22,7 @@ WRAPPERS: dict[str, str] = {
     "discretise": "gymnast.envs.wrappers.discretise:Discretise",
     "episode-statistics": "gymnast.envs.wrappers.statistics:EpisodeStatistics",
     "forbidden-combinations": "gymnast.envs.wrappers.combinations:ForbiddenCombinations",
+    "fourier": "gymnast.envs.wrappers.fourier:Fourier",
     "frame-skip": "gymnast.envs.wrappers.frames:FrameSkip",
     "frame-stack": "gymnast.envs.wrappers.observation:FrameStack",
     "grayscale": "gymnast.envs.wrappers.images:Grayscale",
