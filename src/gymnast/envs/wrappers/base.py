@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import gymnasium as gym
+import numpy as np
 
 from gymnast.errors import GymnastError, did_you_mean
 
@@ -29,6 +30,15 @@ class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
     def names(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
         """Names of the observation's components behind this wrapper, from those before it; None: unknown."""
         return names if self.observation_space == self.env.observation_space else None
+
+
+def is_vector(space: gym.Space[Any]) -> TypeGuard[gym.spaces.Box]:
+    """Whether this is a row of numbers that need not be whole."""
+    return (
+        isinstance(space, gym.spaces.Box)
+        and len(space.shape) == 1
+        and np.issubdtype(space.dtype, np.floating)
+    )
 
 
 def with_part(info: dict[str, Any], name: str, value: float) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.wrappers.base import EnvWrapper, checked_count
+from gymnast.envs.wrappers.base import EnvWrapper, checked_count, is_vector
 from gymnast.errors import GymnastError
 
 
@@ -24,11 +24,7 @@ class Fourier(EnvWrapper):
     def __init__(self, env: gym.Env[Any, Any], k: int = 3) -> None:
         super().__init__(env)
         space = env.observation_space
-        if not (
-            isinstance(space, gym.spaces.Box)
-            and len(space.shape) == 1
-            and np.issubdtype(space.dtype, np.floating)
-        ):
+        if not is_vector(space):
             raise GymnastError(f"wrapper 'fourier' is for a vector of numbers, not {space}")
         k = checked_count("fourier", "k", k)
         # Bounds as wide as the type stand for none.

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.carried import carried, restored
-from gymnast.envs.wrappers.base import EnvWrapper, checked_count
+from gymnast.envs.wrappers.base import EnvWrapper, checked_count, is_vector
 from gymnast.errors import GymnastError
 
 
@@ -32,15 +32,10 @@ class _Remembered(EnvWrapper):
         # 0 stands for what was before the episode, so it is always a possible value.
         low, high = np.tile(np.minimum(low, 0), k), np.tile(np.maximum(high, 0), k)
         space = env.observation_space
-        self._is_vector = (
-            isinstance(space, gym.spaces.Box)
-            and len(space.shape) == 1
-            and np.issubdtype(space.dtype, np.floating)
-        )
+        self._is_vector = is_vector(space)
         self._is_dict = isinstance(space, gym.spaces.Dict)
         added = gym.spaces.Box(low, high, dtype=np.float32)
-        if self._is_vector:
-            assert isinstance(space, gym.spaces.Box)
+        if is_vector(space):
             self.observation_space = gym.spaces.Box(
                 np.concatenate([space.low, low]).astype(space.dtype),
                 np.concatenate([space.high, high]).astype(space.dtype),
