@@ -12,7 +12,7 @@ pytest.importorskip("ale_py")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gymnast.envs.atari.objects import JUMP, Axis, Bits, Distance, Number, Objects, Table, Thing
+from gymnast.envs.atari.objects import JUMP, Axis, Bits, Crossing, Distance, Number, Objects, Table, Thing
 from gymnast.envs.atari.tables import TABLES
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
@@ -90,6 +90,26 @@ def test_pong_ball_and_paddles_are_where_the_frame_shows_them() -> None:
     assert found["enemy"] > 200
     assert found["away"] > 20
     assert found["apart"] > 50
+
+
+def test_pong_ball_arrives_where_it_was_foreseen() -> None:
+    foreseen: list[float] = []  # since the ball turned towards the player
+    off = []
+    for values, _ in played("Pong", 1500, lambda seen, number: number // 3 % 3 + 1):
+        at = pixels("pong", values)
+        if not values["ball is there"] or values["ball x speed"] <= 0:
+            assert values["ball arrives y"] == values["ball arrives from player y"] == 0.0
+            foreseen = []
+            continue
+        if at["ball x"] > 137:  # at the line, give or take a step
+            off += [abs(value - at["ball y"]) for value in foreseen[1:]]  # the first may be of a bounce
+            foreseen = []
+        else:
+            foreseen.append(112 + 82 * values["ball arrives y"])
+            apart = foreseen[-1] - (107.5 + 82.5 * values["player y"]) - 6
+            assert values["ball arrives from player y"] == pytest.approx(np.clip(apart / 24, -1, 1), abs=1e-4)
+    assert len(off) > 300
+    assert np.mean(np.array(off) <= 8) > 0.9  # a steep ball falls eight pixels a step
 
 
 def test_breakout_paddle_ball_and_bricks_are_where_the_frame_shows_them() -> None:
@@ -196,3 +216,36 @@ def test_a_table_gives_what_it_says(memory: list[tuple[int, ...]]) -> None:
                 expected = 0.0 if abs(speed) > JUMP else speed
                 assert seen[f"{name} speed"] == pytest.approx(expected, abs=1e-3)
         last = values
+
+
+COURT = Table(
+    things=(
+        Thing("ball", (Axis("x", 0, 0, 0, 200), Axis("y", 1, 0, 0, 100))),
+        Thing("hero", (Axis("y", 2, 0, 0, 100),)),
+    ),
+    crossings=(Crossing("ball", "x", "y", line=180, walls=(10, 90), to=("hero", "y"), middle=2, near=20),),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 6), st.integers(-12, 12), st.integers(22, 78), st.integers(0, 100))
+def test_a_crossing_is_where_the_bounces_lead(nearer: int, falls: int, start: int, hero: int) -> None:
+    objects = Objects(COURT, frame_skip=4)
+    x, y, direction, ram = 180 - 25 * nearer, start, 1, np.zeros(128, np.uint8)
+
+    def seen_at(x: int, y: int, *, first: bool = False) -> tuple[float, float]:
+        ram[:3] = x, y, hero
+        values = dict(zip(objects.names, objects.begin(ram) if first else objects.next(ram), strict=True))
+        return values["ball arrives y"], values["ball arrives from hero y"]
+
+    assert seen_at(x, y, first=True) == (0.0, 0.0)  # nothing moved yet
+    foreseen = seen_at(x + nearer, y + falls)
+    y += falls
+    for _ in range(24):  # pixel by pixel, as a ball would go
+        for _ in range(abs(falls)):
+            if not 10 <= y + direction * np.sign(falls) <= 90:
+                direction = -direction
+            y += direction * int(np.sign(falls))
+    assert foreseen[0] == pytest.approx(y / 50 - 1, abs=1e-4)
+    assert foreseen[1] == pytest.approx(np.clip((y - hero - 2) / 20, -1, 1), abs=1e-4)
+    assert seen_at(x, y) == (0.0, 0.0)  # it goes away

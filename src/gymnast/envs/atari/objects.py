@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+_FORESIGHT = 100  # steps
 JUMP = 3.0  # times as far as what counts as fast: something was put elsewhere, as after a point; no speed
 
 
@@ -86,11 +87,34 @@ class Distance:
 
 
 @dataclass(frozen=True, slots=True)
+class Crossing:
+    """Where a thing that comes nearer will reach a line, as long as nothing but two walls turns it.
+
+    Whoever waits there has to know it long before, and a network finds it hard to follow several bounces.
+    It is shown as a position, and as a distance from the one who waits; both are 0 while it does not come.
+    """
+
+    of: str
+    along: str  # the axis on which it comes nearer
+    across: str  # the axis on which it is turned
+    line: int  # pixel of `along`, at its upper end
+    walls: tuple[int, int]  # pixels of `across`
+    to: tuple[str, str]
+    middle: int  # as of a distance
+    near: int
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return f"{self.of} arrives {self.across}", f"{self.of} arrives from {self.to[0]} {self.across}"
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """What a game's RAM holds."""
 
     things: tuple[Thing, ...]
     distances: tuple[Distance, ...] = ()
+    crossings: tuple[Crossing, ...] = ()
     numbers: tuple[Number, ...] = ()
     bits: tuple[Bits, ...] = ()
 
@@ -107,6 +131,7 @@ class Objects:
             [f"{thing.name} {axis.name}" for thing, axis in axes]
             + [f"{axes[i][0].name} {axes[i][1].name} speed" for i in moving]
             + [distance.name for distance in table.distances]
+            + [name for crossing in table.crossings for name in crossing.names]
             + [f"{thing.name} is there" for thing in coming]
             + [number.name for number in table.numbers]
             + [name for bits in table.bits for name in bits.names]
@@ -132,6 +157,7 @@ class Objects:
         level = np.array([distance.middle for distance in table.distances], np.float32)
         self._of_weight, self._to_weight = halves[self._of] / near, halves[self._to] / near
         self._distance_shift = (middles[self._of] - middles[self._to] - level) / near
+        self._crossings = [_Foreseen(crossing, axes, at) for crossing in table.crossings]
         self._flags = np.array([coming.index(thing) if thing in coming else -1 for thing, _ in axes], np.intp)
         self._hidden_bytes = np.array([thing.hidden[0] for thing in coming if thing.hidden], np.intp)
         self._hidden_values = np.array([thing.hidden[1] for thing in coming if thing.hidden], np.uint8)
@@ -150,12 +176,13 @@ class Objects:
         a, flags = self._n_axes, len(self._hidden_bytes)
         m = a + len(self._moving)
         d = m + len(self._of)
+        c = d + 2 * len(self._crossings)
         seen = np.zeros(len(self.names), np.float32)
         values = ram[self._bytes] * self._scale
         values += self._shift
         if flags:
             there = ram[self._hidden_bytes] != self._hidden_values
-            seen[d : d + flags] = there
+            seen[c : c + flags] = there
             is_there = np.append(there, True)[self._flags]  # -1, the last: always
         else:
             is_there = np.ones(a, np.bool_)
@@ -170,8 +197,11 @@ class Objects:
             apart += self._distance_shift
             both = is_there[self._of] & is_there[self._to]
             np.copyto(seen[m:d], np.clip(apart, -1.0, 1.0), where=both)
+        for number, crossing in enumerate(self._crossings):
+            if is_there[crossing.index] and self._was_there[crossing.index]:
+                seen[d + 2 * number : d + 2 * number + 2] = crossing.seen(position, self._last)
         self._last, self._was_there = position, is_there
-        rest = d + flags
+        rest = c + flags
         numbers = len(values) - a
         seen[rest : rest + numbers] = values[a:]
         if len(self._bit_bytes):
@@ -184,6 +214,38 @@ class Objects:
     def set_state(self, state: dict[str, Any]) -> None:
         self._last = np.array(state["last"], np.float32)
         self._was_there = np.array(state["was_there"], np.bool_)
+
+
+class _Foreseen:
+    """A crossing, from positions that are -1 to 1 over each axis."""
+
+    def __init__(
+        self, crossing: Crossing, axes: list[tuple[Thing, Axis]], at: dict[tuple[str, str], int]
+    ) -> None:
+        self.index = self._along = at[crossing.of, crossing.along]
+        self._across, self._to = at[crossing.of, crossing.across], at[crossing.to]
+        along, across, to = (axes[index][1] for index in (self._along, self._across, self._to))
+        self._middle, self._half = (across.low + across.high) / 2, (across.high - across.low) / 2
+        self._to_middle, self._to_half = (to.low + to.high) / 2 + crossing.middle, (to.high - to.low) / 2
+        self._line = (crossing.line - along.low) / (along.high - along.low) * 2 - 1
+        self._low, self._span = crossing.walls[0], crossing.walls[1] - crossing.walls[0]
+        self._near = crossing.near
+
+    def seen(self, position: np.ndarray, last: np.ndarray) -> tuple[float, float]:
+        """Where it will be at the line, and how far from the one who waits."""
+        along = float(position[self._along])
+        nearer = along - float(last[self._along])
+        if nearer <= 0.0:
+            return 0.0, 0.0
+        steps = max(0.0, self._line - along) / nearer
+        if steps > _FORESIGHT:  # it was put elsewhere, or hardly comes
+            return 0.0, 0.0
+        across = float(position[self._across])
+        ahead = self._middle + self._half * (across + steps * (across - float(last[self._across])))
+        turned = (ahead - self._low) % (2 * self._span)
+        pixel = self._low + min(turned, 2 * self._span - turned)
+        apart = (pixel - self._to_middle - self._to_half * float(position[self._to])) / self._near
+        return (pixel - self._middle) / self._half, min(max(apart, -1.0), 1.0)
 
 
 def _values_at_ends(axis: Axis) -> tuple[int, int]:

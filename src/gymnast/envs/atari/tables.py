@@ -6,7 +6,7 @@ Learning in Atari); offsets and ranges are in pixels of the screen, and tests ho
 
 from __future__ import annotations
 
-from gymnast.envs.atari.objects import Axis, Bits, Distance, Table, Thing
+from gymnast.envs.atari.objects import Axis, Bits, Crossing, Distance, Table, Thing
 from gymnast.errors import GymnastError
 
 
@@ -41,6 +41,9 @@ TABLES: dict[str, Table] = {  # by the name of the ROM
             ),
         ),
         distances=(Distance(("ball", "y"), ("player", "y"), middle=6, near=24),),
+        crossings=(
+            Crossing("ball", "x", "y", line=138, walls=(32, 191), to=("player", "y"), middle=6, near=24),
+        ),
     ),
     "breakout": Table(
         things=(
