@@ -7,7 +7,6 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -258,12 +257,6 @@ def test_kl_limit_of_zero_ends_every_update_at_once(tmp_path: Path) -> None:
         ("CartPole-v1:ppo", {"env.spec.action_labels": ["one"]}, "1 are given"),
         ("CartPole-v1:ppo", {"policy.shared": True, "policy.critic_hidden": [4]}, "critic_hidden"),
         ("faulty_envs:Speaking", {}, "not supported"),
-        pytest.param(
-            "ALE/Pong-v5",
-            {},
-            "pip install 'gymnast[atari]'",
-            marks=pytest.mark.skipif(find_spec("ale_py") is not None, reason="the extra is installed"),
-        ),
         ("faulty_envs:Fauty", {}, "Faulty"),
         ("nowhere.here:Env", {}, "nowhere"),
         ("broken.yaml", {}, "broken.yaml"),
@@ -281,6 +274,17 @@ def test_nothing_is_created_when_training_never_starts(
     assert caught.value.exit_code == 2
     assert said in str(caught.value)
     assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("reference", ["ALE/Pong-v5:ppo-objects", "ALE/Boxing-v5"])
+def test_a_family_that_is_not_installed_leaves_nothing(
+    reference: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ale_py", None)  # what Python does for what cannot be imported
+    with pytest.raises(GymnastError, match=r"pip install 'gymnast\[atari\]'") as caught:
+        api.train(reference, runs_dir=tmp_path / "runs")
+    assert caught.value.exit_code == 2
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("init_from", ["@last", "nosuchrun", "zzz/@best", "@bset"])

@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-_FORESIGHT = 100  # steps
+_FORESIGHT = 100  # steps; what takes longer hardly comes
 JUMP = 3.0  # times as far as what counts as fast: something was put elsewhere, as after a point; no speed
 
 
@@ -198,7 +198,7 @@ class Objects:
             both = is_there[self._of] & is_there[self._to]
             np.copyto(seen[m:d], np.clip(apart, -1.0, 1.0), where=both)
         for number, crossing in enumerate(self._crossings):
-            if is_there[crossing.index] and self._was_there[crossing.index]:
+            if is_there[crossing.along] and self._was_there[crossing.along] and is_there[crossing.to]:
                 seen[d + 2 * number : d + 2 * number + 2] = crossing.seen(position, self._last)
         self._last, self._was_there = position, is_there
         rest = c + flags
@@ -222,9 +222,9 @@ class _Foreseen:
     def __init__(
         self, crossing: Crossing, axes: list[tuple[Thing, Axis]], at: dict[tuple[str, str], int]
     ) -> None:
-        self.index = self._along = at[crossing.of, crossing.along]
-        self._across, self._to = at[crossing.of, crossing.across], at[crossing.to]
-        along, across, to = (axes[index][1] for index in (self._along, self._across, self._to))
+        self.along, self.to = at[crossing.of, crossing.along], at[crossing.to]
+        self._across = at[crossing.of, crossing.across]
+        along, across, to = (axes[index][1] for index in (self.along, self._across, self.to))
         self._middle, self._half = (across.low + across.high) / 2, (across.high - across.low) / 2
         self._to_middle, self._to_half = (to.low + to.high) / 2 + crossing.middle, (to.high - to.low) / 2
         self._line = (crossing.line - along.low) / (along.high - along.low) * 2 - 1
@@ -233,18 +233,17 @@ class _Foreseen:
 
     def seen(self, position: np.ndarray, last: np.ndarray) -> tuple[float, float]:
         """Where it will be at the line, and how far from the one who waits."""
-        along = float(position[self._along])
-        nearer = along - float(last[self._along])
-        if nearer <= 0.0:
+        along = float(position[self.along])
+        nearer = along - float(last[self.along])
+        left = max(0.0, self._line - along)
+        if nearer <= 0.0 or left > _FORESIGHT * nearer:
             return 0.0, 0.0
-        steps = max(0.0, self._line - along) / nearer
-        if steps > _FORESIGHT:  # it was put elsewhere, or hardly comes
-            return 0.0, 0.0
+        steps = left / nearer
         across = float(position[self._across])
         ahead = self._middle + self._half * (across + steps * (across - float(last[self._across])))
         turned = (ahead - self._low) % (2 * self._span)
         pixel = self._low + min(turned, 2 * self._span - turned)
-        apart = (pixel - self._to_middle - self._to_half * float(position[self._to])) / self._near
+        apart = (pixel - self._to_middle - self._to_half * float(position[self.to])) / self._near
         return (pixel - self._middle) / self._half, min(max(apart, -1.0), 1.0)
 
 

@@ -32,6 +32,10 @@ class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
         return names if self.observation_space == self.env.observation_space else None
 
 
+class ObservationChange(EnvWrapper, gym.ObservationWrapper[Any, Any, Any]):
+    """Base of wrappers that make another observation of each: their `observation`."""
+
+
 def is_vector(space: gym.Space[Any]) -> TypeGuard[gym.spaces.Box]:
     """Whether this is a row of numbers that need not be whole."""
     return (

@@ -7,11 +7,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.wrappers.base import EnvWrapper, checked_count, is_vector
+from gymnast.envs.wrappers.base import ObservationChange, checked_count, is_vector
 from gymnast.errors import GymnastError
 
 
-class Fourier(EnvWrapper):
+class Fourier(ObservationChange):
     """Show sines and cosines of each number beside it, for small networks that have to be precise.
 
     A network learns what changes slowly with its inputs first, and what turns on a hundredth of their range
@@ -39,19 +39,9 @@ class Fourier(EnvWrapper):
         )
         self._k = k
 
-    def _shown(self, obs: np.ndarray) -> np.ndarray:
-        angles = obs * self._by - self._from
-        return np.concatenate((obs, np.sin(angles).ravel(), np.cos(angles).ravel()))
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(seed=seed, options=options)
-        return self._shown(obs), info
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        return self._shown(obs), reward, terminated, truncated, info
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        angles = observation * self._by - self._from
+        return np.concatenate((observation, np.sin(angles).ravel(), np.cos(angles).ravel()))
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
         waves = [f"{wave} {2**i}" for wave in ("sin", "cos") for i in range(self._k)]

@@ -12,14 +12,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_flag, checked_number
+from gymnast.envs.wrappers.base import ObservationChange, checked_count, checked_flag, checked_number
 from gymnast.errors import GymnastError
 from gymnast.policies.inputs import ImageForm, image_form
 
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R BT.601, as ALE and OpenCV have it
 
 
-class _Pictures(EnvWrapper):
+class _Pictures(ObservationChange):
     """Changes each picture of the observation; what a wrapper does to one is `_picture`."""
 
     wrapper: str
@@ -34,15 +34,8 @@ class _Pictures(EnvWrapper):
                 " drop it, or ask the env for pixels"
             )
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(seed=seed, options=options)
-        return self._changed(obs, ()), info
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        return self._changed(obs, ()), reward, terminated, truncated, info
+    def observation(self, observation: Any) -> Any:
+        return self._changed(observation, ())
 
     def _space(self, space: gym.Space[Any], way: tuple[Any, ...]) -> gym.Space[Any]:
         if isinstance(space, gym.spaces.Dict):

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.wrappers.base import EnvWrapper, checked_flag
+from gymnast.envs.wrappers.base import ObservationChange, checked_flag
 from gymnast.errors import GymnastError
 
 # What a cell of MiniGrid's `image` says: kind of thing, colour, state of a door (or direction of an agent).
@@ -22,7 +22,7 @@ _BABYAI_WORDS = (
 _BABYAI_LENGTH = 36  # four clauses of eight such words ("put the red ball in front of you next to …")
 
 
-class MiniGridPlanes(EnvWrapper):
+class MiniGridPlanes(ObservationChange):
     """Show MiniGrid's view as planes of zeros and ones instead of numbers that stand for things.
 
     A key is 5 and a ball is 6, but a ball is not a little more than a key: one plane for each kind of
@@ -54,26 +54,16 @@ class MiniGridPlanes(EnvWrapper):
         self.observation_space = gym.spaces.Dict(parts) if self._whole else planes
         self._eye = np.eye(sum(_COUNTS), dtype=np.uint8)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(seed=seed, options=options)
-        return self._shown(obs), info
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        return self._shown(obs), reward, terminated, truncated, info
-
-    def _shown(self, obs: dict[str, Any]) -> Any:
+    def observation(self, observation: dict[str, Any]) -> Any:
         # A row of the identity for each of the three numbers; no two of them share a plane, so they add up.
-        planes = self._eye[obs["image"] + _OFFSETS].sum(2, dtype=np.uint8)
+        planes = self._eye[observation["image"] + _OFFSETS].sum(2, dtype=np.uint8)
         if not self._whole:
             return planes
         shown: dict[str, Any] = {"image": planes}
         if self._direction:
-            shown["direction"] = int(obs["direction"])
+            shown["direction"] = int(observation["direction"])
         if self._words:
-            found = [self._words[word] for word in _split(obs["mission"]) if word in self._words]
+            found = [self._words[word] for word in _split(observation["mission"]) if word in self._words]
             shown["mission"] = np.zeros(self._length, np.int64)  # 0: no further word
             shown["mission"][: len(found)] = found[: self._length]
         return shown

@@ -10,11 +10,11 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.carried import carried, restored
-from gymnast.envs.wrappers.base import EnvWrapper, checked_count
+from gymnast.envs.wrappers.base import EnvWrapper, ObservationChange, checked_count
 from gymnast.errors import GymnastError, did_you_mean
 
 
-class HideComponents(EnvWrapper):
+class HideComponents(ObservationChange):
     """Leave components out of a vector observation: CartPole without its velocities needs a memory.
 
     components: which to leave out, by index or by name.
@@ -43,15 +43,8 @@ class HideComponents(EnvWrapper):
             space.low[self._kept], space.high[self._kept], dtype=space.dtype
         )
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(seed=seed, options=options)
-        return obs[self._kept], info
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        return obs[self._kept], reward, terminated, truncated, info
+    def observation(self, observation: np.ndarray) -> Any:
+        return observation[self._kept]
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
         return tuple(names[index] for index in self._kept)
