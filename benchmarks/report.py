@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import statistics
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -49,6 +50,16 @@ def processor() -> str:
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     models = (line.split(":", 1)[1].strip() for line in lines if "model name" in line)
     return next(models, platform.machine())
+
+
+def graphics() -> str:
+    """The kind of GPU that NVIDIA's driver tells of; empty where there is none."""
+    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return told[0].strip() if told else ""
 
 
 def machine() -> str:

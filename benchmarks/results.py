@@ -22,7 +22,7 @@ from typing import Any
 
 from gymnast.envs.machine_cache import usable_cores
 from processes import gymnast, run
-from report import processor
+from report import graphics, processor
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks" / "results.json"  # the runs behind docs/results.md
@@ -76,6 +76,10 @@ ROWS = (
     Row("gymnast/TMaze-v0:ppo-gru", 1, episodes=1000),
     Row("ALE/Pong-v5:ppo-objects", 20, episodes=20, opt_in=True),
     Row("ALE/Pong-v5:ppo-objects-deterministic", 21, episodes=20, opt_in=True),
+    # on a GPU
+    Row("ALE/Pong-v5:ppo-gpu", 20, episodes=20, seeds=1, opt_in=True),
+    Row("ALE/Pong-v5:ppo-gpu-deterministic", 20, episodes=20, seeds=1, opt_in=True),
+    Row("ALE/Breakout-v5:ppo-gpu", 300, episodes=20, seeds=1, opt_in=True),
     Row("VizDoom-Basic-v0:ppo", 80, episodes=200),
     # 2,100 is to have lived until the timeout; health is paid for in training
     Row("VizDoom-HealthGathering-v0:ppo", 1000),
@@ -140,7 +144,7 @@ def train_and_score(row: Row, seed: int, runs_dir: Path, pinned: list[str], core
             else {}
         ),
         **({"solved": score["solved"]} if "tasks" in score else {}),
-        "machine": f"{cores}, {processor()}",
+        "machine": ", ".join(filter(None, (cores, processor(), graphics()))),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
 

@@ -61,6 +61,7 @@ def row(steps: int, **more: float) -> dict[str, float | int | bool | None]:
         "time/seconds": steps / 50_000,
         "time/fps": 50_000.0,
         "train/return/mean": 21.5,
+        "train/return_plain/mean": 21.5,
         "train/kl": 0.01,
         "train/entropy": 0.6,
         **{key.replace("__", "/"): value for key, value in more.items()},
@@ -93,7 +94,7 @@ def test_each_task_of_a_mix_is_shown() -> None:
 
     header = replace(HEADER, tasks=("heavy", "light"))
     scores = {"eval/task/heavy/return/mean": 251.25, "eval/task/light/return/mean": 254.0}
-    now = row(256_000, eval__return__mean=252.6) | {"task/light/return/mean": 199.5}
+    now = row(256_000, eval__return__mean=252.6) | {"task/light/return_plain/mean": 199.5}
     out = io.StringIO()
     plain = PlainConsole(out, seconds=1000.0)
     plain.started(header)
@@ -108,6 +109,29 @@ def test_each_task_of_a_mix_is_shown() -> None:
     live.close()
     assert any(line.split()[:2] == ["light", "199.50"] for line in shown)
     assert any(line.split()[:3] == ["heavy", "eval", "251.25"] for line in shown)
+
+
+def test_a_game_shows_its_own_points_and_beside_them_what_the_learner_was_paid() -> None:
+    from rich.console import Console as Terminal
+
+    from gymnast.metrics.live import LiveConsole
+
+    same, clipped = row(1000), row(2000) | {"train/return_plain/mean": 328.75}
+    out = io.StringIO()
+    plain = PlainConsole(out, seconds=0.0)
+    live = LiveConsole(Terminal(file=io.StringIO(), force_terminal=True, width=100))
+    for console in (plain, live):
+        console.started(HEADER)
+        console.updated(same)
+    assert "return 21.50" in out.getvalue()
+    assert "shaped" not in out.getvalue() + live._frame().plain
+    for console in (plain, live):
+        console.updated(clipped)
+    shown = [line.split()[:3] for line in live._frame().plain.splitlines()]
+    live.close()
+    assert "return 328.75  shaped 21.50" in out.getvalue()
+    assert ["train", "return", "328.75"] in shown
+    assert ["shaped", "return", "21.50"] in shown
 
 
 def test_plain_lines_come_by_time() -> None:

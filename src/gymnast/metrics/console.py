@@ -6,6 +6,7 @@ few microseconds. Rich is imported by the live view alone: plain and quiet runs 
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -23,6 +24,8 @@ Row = Mapping[str, float | int | bool | None]
 Style = Literal["info", "good", "warning", "error"]
 NO_ALERTS: Mapping[str, str] = {}
 PLAIN_SECONDS = 5.0
+SCORED = "train/return_plain/mean"  # in the env's own points, as evaluations count
+REWARDED = "train/return/mean"  # as the learner was paid: clipped or shaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,8 @@ class PlainConsole:
         parts = [f"{progress:4.0%}"] if progress is not None else []
         parts.append(f"{short(steps)} steps")
         for label, key, value in (
-            ("return", "train/return/mean", row.get("train/return/mean")),
+            ("return", SCORED, row.get(SCORED)),
+            ("shaped", REWARDED, row.get(REWARDED) if is_shaped(row) else None),
             ("eval", "eval/return/mean", self._evaluation),
             ("best", "eval/best", self._best),
             ("KL", "train/kl", row.get("train/kl")),
@@ -266,3 +270,9 @@ def seconds_left(row: Row) -> float | None:
     """What remains at the speed so far, evaluations included; one row's own speed would make it jump."""
     progress, seconds = row.get("time/progress"), row.get("time/seconds")
     return seconds * (1 - progress) / progress if progress and seconds is not None else None
+
+
+def is_shaped(row: Row) -> bool:
+    """Whether the learner is paid otherwise than the env pays."""
+    scored, rewarded = row.get(SCORED), row.get(REWARDED)
+    return scored is not None and rewarded is not None and not math.isclose(scored, rewarded, rel_tol=1e-6)

@@ -19,10 +19,13 @@ from rich.text import Text
 from gymnast.metrics.catalogue import spec
 from gymnast.metrics.console import (
     NO_ALERTS,
+    REWARDED,
+    SCORED,
     Row,
     RunHeader,
     Style,
     clock,
+    is_shaped,
     number,
     seconds_left,
     short,
@@ -41,7 +44,8 @@ MOST_TASKS = 4  # of a mix that have lines of their own
 MESSAGE_SECONDS = 5.0
 LONG_WORK_SECONDS = 0.4  # only a rollout or evaluation longer than this gets its own progress: no flicker
 
-SCORE = {"train/return/mean": "train return", "eval/return/mean": "eval return", "eval/best": "best"}
+SCORE = {SCORED: "train return", "eval/return/mean": "eval return", "eval/best": "best"}
+PAID = {REWARDED: "shaped return"}  # only where it is another one
 HEALTH = {
     "train/kl": "KL",
     "train/clip_fraction": "clip fraction",
@@ -52,7 +56,7 @@ HEALTH = {
     "opt/lr": "learning rate",
 }
 SPEED = {"time/fps": "steps / second"}
-_SHOWN = SCORE | HEALTH | SPEED
+_SHOWN = SCORE | PAID | HEALTH | SPEED
 _COLOURS: dict[Style, str] = {"info": "dim", "good": "green", "warning": "yellow", "error": "bold red"}
 
 
@@ -118,7 +122,7 @@ class LiveConsole:
         self._header = header
         for name in header.tasks[:MOST_TASKS]:
             self._tasks |= {
-                f"task/{name}/return/mean": name[:15],
+                f"task/{name}/return_plain/mean": name[:15],
                 f"eval/task/{name}/return/mean": f"{name[:10]} eval",
             }
         self._figures |= {key: _Figure(key) for key in self._tasks}
@@ -229,7 +233,8 @@ class LiveConsole:
         now = time.monotonic()
         lines = [_title(self._header), Text(self._header.path, style="dim"), Text()]
         lines += [self._progress(width), self._activity(now, width), Text()]
-        for group in (SCORE, self._tasks, HEALTH, SPEED):
+        paid = PAID if is_shaped(self._row) else {}
+        for group in (SCORE, self._tasks, paid | HEALTH, SPEED):
             # Scores keep their place while there are none yet: a frame that grows later would jump.
             rows = [
                 self._figure(key, label, now, width)
