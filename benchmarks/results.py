@@ -59,8 +59,8 @@ ROWS = (
     Row("LunarLander-v3:ppo-short", 200),
     Row("LunarLander-v3:ppo-random-physics", 200),
     Row("LunarLander-v3:ppo-two-moons", 200, seeds=2),
-    Row("MinAtar/Mix:ppo", 5, seeds=1, opt_in=True),
-    Row("VizDoom-Mix:ppo", 540, seeds=1, opt_in=True),
+    Row("MinAtar/Mix:ppo", 5, seeds=2, opt_in=True),
+    Row("VizDoom-Mix:ppo", 540, seeds=2, opt_in=True),
     Row("LunarLanderContinuous-v3:ppo", 250),
     # the best arm pays 93.5 (the next one 91.3), and 130.4 (94.7), in the mean of an episode
     Row("gymnast/Bandit-v0:ppo", 93, episodes=1000),
@@ -83,7 +83,7 @@ ROWS = (
     Row("VizDoom-Basic-v0:ppo", 80, episodes=200),
     # 2,100 is to have lived until the timeout; health is paid for in training
     Row("VizDoom-HealthGathering-v0:ppo", 1000),
-    Row("VizDoom-DefendTheCenter-v0:ppo", 15, seeds=1, opt_in=True),
+    Row("VizDoom-DefendTheCenter-v0:ppo", 15, opt_in=True),
     Row("MinAtar/Breakout-v1:ppo", 15),
     Row("MiniGrid-DoorKey-5x5-v0:ppo", 0.95, episodes=1000),
     # what CleanRL's PPO reaches after 1M steps on the v4 tasks (docs/environments.md)
