@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gymnast import api
 from gymnast.cli.eval import evaluate
@@ -18,6 +20,7 @@ from gymnast.envs.build import make_env
 from gymnast.envs.mix.build import build_task
 from gymnast.errors import GymnastError
 from gymnast.training.keys import Command, Control
+from gymnast.training.state import TrainState
 
 QUIZ = """
 env:
@@ -43,6 +46,18 @@ def envs_importable(monkeypatch: pytest.MonkeyPatch) -> None:
 def quiz(tmp_path: Path) -> str:
     (tmp_path / "quiz.yaml").write_text(QUIZ)
     return str(tmp_path / "quiz.yaml")
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([70.0, 744.7, 745.5])), min_size=1))
+def test_the_best_score_is_the_highest_of_those_that_solved_every_task(
+    scores: list[tuple[bool, float]],
+) -> None:
+    state = TrainState()
+    bests = [at for at, (solves, mean) in enumerate(scores) if state.take_score(mean, solves)]
+    assert bests[-1] == max(range(len(scores)), key=lambda at: (*scores[at], at))
+    assert state.best_score == max(scores)[1]
+    assert state.last_score == scores[-1][1]
+    assert state.solved == any(solves for solves, _ in scores)
 
 
 def test_one_trunk_with_heads_of_their_own_learns_tasks_that_differ(

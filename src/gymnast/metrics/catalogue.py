@@ -159,7 +159,13 @@ _DECLARED = (
     _M("eval/task/*/length/mean", "Mean steps of its episodes.", "steps", 1, low=0),
     _M("eval/task/*/episode/*", "What its env tells of a finished episode, mean of its episodes.", "", 3),
     _M("eval/env_steps", "The env step at which its weights were taken.", "steps", 0, low=0),
-    _M("eval/best", "Best score so far.", "", 2, better="higher"),
+    _M(
+        "eval/best",
+        "Best score so far; in a mix, of those that solved every task if there is one.",
+        "",
+        2,
+        better="higher",
+    ),
     _M("eval/solved", "1 if the score reached the threshold.", "", 0, low=0, high=1, better="higher"),
 )
 

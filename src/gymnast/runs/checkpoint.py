@@ -14,6 +14,7 @@ the JSON: at no moment is there less than one whole checkpoint.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -50,6 +51,16 @@ class Sidecar:
     files: dict[str, dict[str, Any]]  # policy, state → {sha256, bytes}
     copy: int = 0  # which of the two names the arrays have
     format: int = FORMAT
+
+    @property
+    def rank(self) -> tuple[bool, float] | None:
+        """The higher the better; None where no score was taken, or no number.
+
+        What solves comes first: a mix may leave a task unsolved with a higher mean.
+        """
+        if self.score is None or math.isnan(self.score):
+            return None
+        return bool(self.metrics.get("eval/solved")), self.score
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +171,10 @@ def list_checkpoints(run: Run) -> list[Checkpoint]:
 
 
 def best_checkpoint(run: Run) -> Checkpoint | None:
-    """The highest score; of equal ones the latest, so that the best of a solved run solved it."""
-    scored = [
-        (c, s.score) for c in list_checkpoints(run) if (s := sidecar_or_none(c)) and s.score is not None
-    ]
-    finite = [(c, score) for c, score in scored if score == score]
-    return max(finite, key=lambda pair: (pair[1], pair[0].env_steps))[0] if finite else None
+    """The highest rank; of equal ones the latest, so that the best of a solved run solved it."""
+    known = ((c, sidecar_or_none(c)) for c in list_checkpoints(run))
+    ranked = [(s.rank, c) for c, s in known if s is not None and s.rank is not None]
+    return max(ranked, key=lambda pair: (pair[0], pair[1].env_steps))[1] if ranked else None
 
 
 def resolve(run: Run, reference: str | int | None = None) -> Checkpoint:

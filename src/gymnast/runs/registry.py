@@ -162,13 +162,13 @@ def _guess(run: Run) -> dict[str, Any]:
     saved = [s for c in checkpoint.list_checkpoints(run) if (s := checkpoint.sidecar_or_none(c)) is not None]
     if not saved:
         return {}
-    scores = [s.score for s in saved if s.score is not None]
+    ranks = [s.rank for s in saved if s.rank is not None]
     return {
         "env_steps": saved[-1].env_steps,
         "seconds": float(saved[-1].metrics.get("time/seconds") or 0.0),
         "solved": any(s.metrics.get("eval/solved") for s in saved),
-        "best_score": max(scores, default=None),
-        "last_score": scores[-1] if scores else None,
+        "best_score": max(ranks)[1] if ranks else None,
+        "last_score": ranks[-1][1] if ranks else None,
         "merit": merit.of_run(run),
         "updated": saved[-1].created,
     }

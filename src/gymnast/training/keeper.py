@@ -82,6 +82,7 @@ class Keeper:
             assert self._scoring is not None
             bundle, state = self._scoring, self._session.state
             bundle["metrics"] |= result.score.metrics()
+            bundle["metrics"]["eval/solved"] = self._session.solves(result.score)
             known = {"best_score": state.best_score, "last_score": state.last_score, "solved": state.solved}
             bundle["state"]["counters"] |= known  # a resume from here must not forget the score
         self._best = (bundle, result.score.mean)

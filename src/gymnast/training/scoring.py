@@ -41,10 +41,4 @@ def evaluate_if_due(s: Session, due: bool, note_best: Callable[[Result], None], 
 
 def _take_score(s: Session, result: Result) -> bool:
     """Note the score; whether it is the best so far."""
-    state, mean = s.state, result.score.mean
-    state.last_score = mean
-    state.solved = state.solved or s.solves(result.score)
-    best = state.best_score is None or mean >= state.best_score
-    if best:
-        state.best_score = mean
-    return best
+    return s.state.take_score(result.score.mean, s.solves(result.score))

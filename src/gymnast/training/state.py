@@ -29,6 +29,17 @@ class TrainState:
     solved: bool = False
     recent: deque[Episode] = field(default_factory=lambda: deque(maxlen=WINDOW))
 
+    def take_score(self, mean: float, solves: bool) -> bool:
+        """Note the score of an evaluation; whether none before was better.
+
+        In a mix a higher mean may leave a task unsolved, so what solves them all comes first, as in `@best`.
+        """
+        best = self.best_score is None or (solves, mean) >= (self.solved, self.best_score)
+        self.last_score, self.solved = mean, self.solved or solves
+        if best:
+            self.best_score = mean
+        return best
+
     def counters(self, progress: float) -> dict[str, float]:
         """The counters of a metrics row."""
         return {

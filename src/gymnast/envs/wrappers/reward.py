@@ -60,7 +60,7 @@ class LongEpisodePenalty(EnvWrapper):
 
     cost: taken from the reward of every step.
     after: no growth up to this step of the episode.
-    growth: added to the cost with each step beyond `after`.
+    growth: added to the cost with each step beyond `after`; hard to learn for who cannot see the time.
     """
 
     training_only = True
