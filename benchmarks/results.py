@@ -60,7 +60,7 @@ ROWS = (
     Row("LunarLander-v3:ppo-random-physics", 200),
     Row("LunarLander-v3:ppo-two-moons", 200, seeds=2),
     Row("MinAtar/Mix:ppo", 5, seeds=2, opt_in=True),
-    Row("VizDoom-Mix:ppo", 540, seeds=2, opt_in=True),
+    Row("VizDoom-Mix:ppo", 540, opt_in=True),
     Row("LunarLanderContinuous-v3:ppo", 250),
     # the best arm pays 93.5 (the next one 91.3), and 130.4 (94.7), in the mean of an episode
     Row("gymnast/Bandit-v0:ppo", 93, episodes=1000),

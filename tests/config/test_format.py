@@ -102,6 +102,12 @@ def test_unknown_keys_and_free_maps_keep_their_order_at_the_end() -> None:
     assert format_text(text) == "env:\n  id: X\n  kwargs: {b: 1, a: 2}\nzeta: 1\nalpha: 2\n"
 
 
+def test_nothing_is_written_as_null() -> None:
+    assert format_text("seed:\nstop:\n  eval_return: ~  # to the end\n") == (
+        "seed: null\nstop:\n  eval_return: null # to the end\n"
+    )
+
+
 def test_the_comment_that_opens_the_file_stays_there() -> None:
     assert (
         format_text("# about the file\nalgo: {}\nenv: {id: X}\n")

@@ -167,8 +167,15 @@ def _uses_anchors(text: str) -> bool:
 def _lay_out(text: str, data: dict[str, Any]) -> str:
     """Indentation and spacing by ruamel's round trip; maps written in one line get their order here."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.representer import RoundTripRepresenter
 
+    class Representer(RoundTripRepresenter):
+        """Says `null` where ruamel would leave nothing behind the colon, like a forgotten value."""
+
+    null = "tag:yaml.org,2002:null"
+    Representer.add_representer(type(None), lambda self, _: self.represent_scalar(null, "null"))
     yaml = YAML(typ="rt")
+    yaml.Representer = Representer
     yaml.preserve_quotes = True
     yaml.width = 10**6
     yaml.indent(mapping=2, sequence=4, offset=2)
