@@ -130,7 +130,7 @@ def test_of_equal_scores_the_latest_is_best(run: Run, save: Save) -> None:
 
 def test_a_mix_solved_with_a_lower_mean_is_better_than_one_that_is_not_solved(run: Run, save: Save) -> None:
     for step, score, solved in ((100, 745.0, False), (200, 744.0, True), (300, 760.0, False)):
-        save(run, step, score=score, **{"eval/solved": solved})
+        save(run, step, score=score, **{"eval/solved": solved, "eval/task/a/return/mean": 80.0})
         prune(run, keep=1)
     assert resolve(run, "@best").env_steps == 200
     assert steps(run) == [200, 300], "the one that solved was not pruned"

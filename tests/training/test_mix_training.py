@@ -48,14 +48,15 @@ def quiz(tmp_path: Path) -> str:
     return str(tmp_path / "quiz.yaml")
 
 
-@given(st.lists(st.tuples(st.booleans(), st.sampled_from([70.0, 744.7, 745.5])), min_size=1))
-def test_the_best_score_is_the_highest_of_those_that_solved_every_task(
-    scores: list[tuple[bool, float]],
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([70.0, 744.7, 745.5])), min_size=1), st.booleans())
+def test_the_best_of_a_mix_is_the_highest_of_those_that_solved_every_task(
+    scores: list[tuple[bool, float]], is_mix: bool
 ) -> None:
     state = TrainState()
-    bests = [at for at, (solves, mean) in enumerate(scores) if state.take_score(mean, solves)]
-    assert bests[-1] == max(range(len(scores)), key=lambda at: (*scores[at], at))
-    assert state.best_score == max(scores)[1]
+    bests = [at for at, (solves, mean) in enumerate(scores) if state.take_score(mean, solves, is_mix=is_mix)]
+    best = max(range(len(scores)), key=lambda at: (is_mix and scores[at][0], scores[at][1], at))
+    assert bests[-1] == best
+    assert state.best_score == scores[best][1]
     assert state.last_score == scores[-1][1]
     assert state.solved == any(solves for solves, _ in scores)
 

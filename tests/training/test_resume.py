@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gymnast import api
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_metrics
-from gymnast.runs.checkpoint import list_checkpoints
+from gymnast.runs.checkpoint import best_checkpoint, list_checkpoints
 from gymnast.training.keys import Control
 
 UPDATES = 9
@@ -250,6 +250,24 @@ def test_changed_settings_take_effect_and_are_recorded(
     # What was changed stays changed in the next resume.
     run = api.resume(run.id, runs_dir=tmp_path)
     assert run.metrics()[-1]["opt/gamma"] == 0.5
+
+
+def test_a_raised_threshold_does_not_keep_a_higher_score_from_being_the_best(tmp_path: Path) -> None:
+    easy = {"seed": 1, "env.spec.solved_at": 60, "stop.eval_return": "solved", "eval.every": 2048}
+    run = api.train("CartPole-v1:ppo", overrides=easy, runs_dir=tmp_path)
+    assert run.outcome.status == "solved"
+    reached = run.outcome.best_score
+    assert reached is not None
+    run = api.resume(
+        run.id, overrides={"env.spec.solved_at": 499, "stop.eval_return": reached + 20}, runs_dir=tmp_path
+    )
+    later = run.outcome.best_score
+    assert later is not None
+    assert later >= reached + 20
+    assert run.metrics()[-1]["eval/solved"] == (later >= 499)
+    best = best_checkpoint(run.folder)
+    assert best is not None
+    assert best.sidecar().score == later
 
 
 def test_another_number_of_envs_starts_new_episodes(tmp_path: Path, stop_after: Stopper) -> None:

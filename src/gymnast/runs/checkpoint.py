@@ -56,11 +56,12 @@ class Sidecar:
     def rank(self) -> tuple[bool, float] | None:
         """The higher the better; None where no score was taken, or no number.
 
-        What solves comes first: a mix may leave a task unsolved with a higher mean.
+        Of a mix what solves comes first: another may leave a task unsolved with a higher mean.
         """
         if self.score is None or math.isnan(self.score):
             return None
-        return bool(self.metrics.get("eval/solved")), self.score
+        is_mix = any(name.startswith("eval/task/") for name in self.metrics)
+        return is_mix and bool(self.metrics.get("eval/solved")), self.score
 
 
 @dataclass(frozen=True, slots=True)

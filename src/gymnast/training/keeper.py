@@ -83,8 +83,12 @@ class Keeper:
             bundle, state = self._scoring, self._session.state
             bundle["metrics"] |= result.score.metrics()
             bundle["metrics"]["eval/solved"] = self._session.solves(result.score)
-            known = {"best_score": state.best_score, "last_score": state.last_score, "solved": state.solved}
-            bundle["state"]["counters"] |= known  # a resume from here must not forget the score
+            bundle["state"]["counters"] |= {  # a resume from here must not forget the score
+                "best_score": state.best_score,
+                "best_solves_all": state.best_solves_all,
+                "last_score": state.last_score,
+                "solved": state.solved,
+            }
         self._best = (bundle, result.score.mean)
 
     def film_if_wanted(self, result: Result, best: bool) -> None:

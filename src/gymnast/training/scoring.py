@@ -41,4 +41,5 @@ def evaluate_if_due(s: Session, due: bool, note_best: Callable[[Result], None], 
 
 def _take_score(s: Session, result: Result) -> bool:
     """Note the score; whether it is the best so far."""
-    return s.state.take_score(result.score.mean, s.solves(result.score))
+    score = result.score
+    return s.state.take_score(score.mean, s.solves(score), is_mix=bool(score.tasks))

@@ -27,17 +27,20 @@ class TrainState:
     best_score: float | None = None
     last_score: float | None = None
     solved: bool = False
+    best_solves_all: bool = False  # of a mix: whether the best score solved every task
     recent: deque[Episode] = field(default_factory=lambda: deque(maxlen=WINDOW))
 
-    def take_score(self, mean: float, solves: bool) -> bool:
+    def take_score(self, mean: float, solves: bool, *, is_mix: bool) -> bool:
         """Note the score of an evaluation; whether none before was better.
 
         In a mix a higher mean may leave a task unsolved, so what solves them all comes first, as in `@best`.
+        Elsewhere the mean says it all, also when a resume has raised the threshold.
         """
-        best = self.best_score is None or (solves, mean) >= (self.solved, self.best_score)
+        solves_all = is_mix and solves
+        best = self.best_score is None or (solves_all, mean) >= (self.best_solves_all, self.best_score)
         self.last_score, self.solved = mean, self.solved or solves
         if best:
-            self.best_score = mean
+            self.best_score, self.best_solves_all = mean, solves_all
         return best
 
     def counters(self, progress: float) -> dict[str, float]:
