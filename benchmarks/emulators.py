@@ -17,13 +17,13 @@ import time
 from typing import Any
 
 from gymnast.config.load import load_config
-from gymnast.envs.actions import random_actions
 from gymnast.envs.build import build_envs
 from gymnast.envs.contract import Envs
-from gymnast.envs.machine_cache import usable_cores
+from gymnast.envs.measure.cache import usable_cores
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import one_per_process
 from gymnast.errors import GymnastError
+from gymnast.spaces.action_arrays import random_actions
 
 DEFAULT_IDS = ("VizDoom-Basic-v0", "VizDoom-DefendTheCenter-v0", "Retro/Airstriker-Genesis")
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.config.load import load_config
-from gymnast.envs.atari.native import NativeAtari
+from gymnast.envs.families.atari.native import NativeAtari
 from gymnast.rollout.ahead import AheadCollector
 from gymnast.rollout.collector import Collector
 from gymnast.training.session import Session, build_session

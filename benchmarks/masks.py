@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 
 from gymnast.config.load import load_config
-from gymnast.policies.threads import limit_threads
+from gymnast.policies.device import limit_threads
 from gymnast.training.session import Session, build_session
 from gymnast.training.update import update
 

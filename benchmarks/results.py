@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from gymnast.envs.machine_cache import usable_cores
+from gymnast.envs.measure.cache import usable_cores
 from processes import gymnast, run
 from report import graphics, processor
 

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.policies.action_form import ActionForm
+from gymnast.spaces.action_form import ActionForm
 
 CONTEXTS, STEPS = 4, 10
 

@@ -23,9 +23,10 @@ import pytest
 import action_envs
 from gymnast import api
 from gymnast.algorithms import ALGORITHMS
-from gymnast.envs import in_process
+from gymnast.envs.backends import in_process
 from gymnast.errors import RunFailed
-from gymnast.policies import action_form, factored, policy
+from gymnast.policies import factored, policy
+from gymnast.spaces import action_form
 from gymnast.training import update
 
 TO_ZERO = {"kind": "linear", "start": 1e-2, "end": 0}  # numbers are hit more closely than at a constant rate

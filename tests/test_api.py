@@ -55,7 +55,7 @@ SIGNATURES = {
         "init_from": None,
         "runs_dir": None,
         "console": None,
-        "control": None,
+        "requests": None,
     },
     "resume": {
         "run": "@last",
@@ -65,7 +65,7 @@ SIGNATURES = {
         "wall_time": None,
         "runs_dir": None,
         "console": None,
-        "control": None,
+        "requests": None,
     },
     "evaluate": {
         "reference": "@last",

@@ -2,7 +2,7 @@
 
 The T-maze shows a sign in the first observation of an episode and asks for it at the end. At the end
 every policy without memory sees the same thing after both signs, so its choice there is independent
-of the sign: its expected return is at most 0 (proof: gymnast.envs.tmaze, checked for random policies
+of the sign: its expected return is at most 0 (proof: gymnast.envs.families.tmaze, checked for random policies
 in tests/envs/test_tmaze.py). With a memory 1 can be had.
 
 Broken on purpose, each of these made tests here fail: the state not reset in the collector where an
@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from gymnast import api
-from gymnast.envs.tmaze import CORRIDOR, FORWARD, JUNCTION, TURN_LEFT, TURN_RIGHT, TMazeEnv
+from gymnast.envs.families.tmaze import CORRIDOR, FORWARD, JUNCTION, TURN_LEFT, TURN_RIGHT, TMazeEnv
 
 MAZE = {"env.kwargs": {"length": 5}, "eval.episodes": 100, "eval.every": 4096}
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from gymnast.config.schema import Config
     from gymnast.envs.mix.task_policy import TaskPolicy
-    from gymnast.metrics.console import Console
+    from gymnast.metrics.sinks.console import Console
     from gymnast.policies.policy import Policy
     from gymnast.rollout.evaluate import Score
     from gymnast.runs.checkpoint import Checkpoint
-    from gymnast.runs.store import Run as RunFolder
-    from gymnast.training.keys import Control
-    from gymnast.training.outcome import Outcome
+    from gymnast.runs.store import RunFolder
+    from gymnast.training.requests import Requests
+    from gymnast.training.run.outcome import Outcome
     from gymnast.video.film import Film
 
 Overrides = Mapping[str, Any] | Sequence[str]
@@ -113,17 +113,17 @@ def train(
     init_from: str | None = None,
     runs_dir: str | Path | None = None,
     console: Console | None = None,
-    control: Control | None = None,
+    requests: Requests | None = None,
 ) -> Run:
     """Train what `reference` names (a preset, a file, or any registered env) as a new run."""
     from gymnast.config.load import load_config
     from gymnast.runs.store import runs_root
-    from gymnast.training.launch import start_run
+    from gymnast.training.run.launch import start_run
 
     resolved = load_config(reference, _with_budget(overrides, max_env_steps, wall_time))
     root = runs_root(runs_dir)
     start = _read_checkpoint(init_from, root)[:2] if init_from is not None else None
-    return Run(*start_run(resolved, root, start, console, control))
+    return Run(*start_run(resolved, root, start, console, requests))
 
 
 def resume(
@@ -135,16 +135,16 @@ def resume(
     wall_time: float | None = None,
     runs_dir: str | Path | None = None,
     console: Console | None = None,
-    control: Control | None = None,
+    requests: Requests | None = None,
 ) -> Run:
     """Go on with a run from its last checkpoint: exactly, or under changed settings."""
     from gymnast.runs.references import find_run
     from gymnast.runs.store import runs_root
-    from gymnast.training.launch import continue_run
+    from gymnast.training.run.launch import continue_run
 
     folder = run.folder if isinstance(run, Run) else find_run(runs_root(runs_dir), run)
     changes = _with_budget(overrides, max_env_steps, wall_time)
-    return Run(folder, continue_run(folder, changes, fresh_optimizer, console, control))
+    return Run(folder, continue_run(folder, changes, fresh_optimizer, console, requests))
 
 
 def evaluate(
@@ -165,8 +165,8 @@ def evaluate(
 
     from gymnast.envs.contract import EnvFailure
     from gymnast.envs.spec import read_spec
+    from gymnast.policies.device import limit_threads
     from gymnast.policies.load import load_policy as rebuild_policy
-    from gymnast.policies.threads import limit_threads
     from gymnast.rollout.evaluate import evaluate as score_policy
     from gymnast.runs.store import runs_root
     from gymnast.training.evaluator import build_evaluation_envs, evaluation_seed, sampling_rng

@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from gymnast.algorithms.objective import Batch
+from gymnast.algorithms.batch import Batch
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
@@ -25,7 +25,7 @@ def _policy(engine: str, seed: int = 0) -> Policy:
 def _batch(policy: Policy, n: int, seed: int, weighted: bool = False) -> Batch:
     rng = np.random.default_rng(seed)
     x, actions = rng.normal(size=(n, 4)).astype(np.float32), rng.integers(0, 3, n)
-    log_probs, values = policy.evaluate(x, actions)
+    log_probs, values = policy.evaluate_actions(x, actions)
     advantages, targets = rng.normal(size=(2, n)).astype(np.float32)
     weights = (rng.random(n) < 0.6).astype(np.float32) if weighted else None
     return Batch(x, actions, log_probs, values, advantages, values + targets, weights)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gymnast.algorithms.a2c import A2C, A2CConfig
-from gymnast.algorithms.objective import Batch
-from gymnast.policies.optimizer_settings import RMSPropConfig
-from gymnast.policies.optimizers import build_optimizer
+from gymnast.algorithms.batch import Batch
+from gymnast.optimizers.build import build_optimizer
+from gymnast.optimizers.settings import RMSPropConfig
 from gymnast.policies.policy import Policy
 from gymnast.training.update import update
 
@@ -64,7 +64,7 @@ def test_the_gradient_is_that_of_the_papers_loss(
     network, distribution = policy.network, policy.distribution
     ready = batch.map(network.to_engine)
     outputs, log_std, values = network.forward(ready.x)
-    new = distribution.evaluate(network.xp, outputs, log_std, ready.actions)
+    new = distribution.evaluate_actions(network.xp, outputs, log_std, ready.actions)
     loss = algo.loss(network.xp, new, values, ready, hp)
     network.backward(*distribution.backward(network.xp, new, loss.d_log_prob, loss.d_entropy), loss.d_values)
 
@@ -116,7 +116,7 @@ def test_an_update_is_one_step_and_says_how_far_it_went(
     optimizer = build_optimizer(policy.network, algo.config.optimizer_settings())
     stats = update(policy, optimizer, algo, batch, hp, 64, np.random.default_rng(0))
     assert optimizer.state()["steps"] == stats.epochs == 1
-    log_probs, _ = policy.evaluate(batch.x, batch.actions)
+    log_probs, _ = policy.evaluate_actions(batch.x, batch.actions)
     ratio = np.exp(log_probs - batch.log_probs)
     assert stats.metrics["train/ratio/max"] == pytest.approx(float(ratio.max()), rel=1e-4)
     assert stats.metrics["train/kl"] == pytest.approx(float((ratio - 1 - np.log(ratio)).mean()), rel=1e-2)

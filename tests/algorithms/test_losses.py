@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gymnast.algorithms import ALGORITHMS
-from gymnast.algorithms.objective import Batch
+from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.ppo import PPOConfig
 from gymnast.algorithms.value_loss import value_loss
 

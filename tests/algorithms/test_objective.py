@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from gymnast.algorithms.objective import Batch
+from gymnast.algorithms.batch import Batch
 
 
 @pytest.mark.parametrize("xp", [np, torch], ids=["numpy", "torch"])

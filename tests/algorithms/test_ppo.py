@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from torch import distributions
 
-from gymnast.algorithms.objective import Batch
+from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.ppo import PPO, PPOConfig, PPOHyper
 from gymnast.policies.build import build_policy
 from gymnast.policies.distributions import LOG_STD_RANGE, Evaluated
@@ -50,7 +50,7 @@ def random_batch(policy: Policy, n: int, seed: int, clip: float) -> Batch:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 4)).astype(np.float32)
     actions = policy.act(x, policy.distribution.noise(rng, 1, n)[0])
-    log_probs, values = policy.evaluate(x, actions)
+    log_probs, values = policy.evaluate_actions(x, actions)
     # Ratios and values on either side of the clip range, none on its edge, where the loss has a kink.
     old_log_probs = log_probs + rng.choice([-1, -0.2, 0.2, 1], n) * rng.uniform(0.3, 0.5, n)
     old_values = values + rng.choice([-1, 0, 1], n) * rng.uniform(1.5, 3, n) * clip
@@ -135,7 +135,7 @@ def test_the_gradient_is_that_of_the_papers_loss(
     xp, move = network.xp, network.to_engine
     ready = batch.map(lambda array: move(np.ascontiguousarray(array)))
     outputs, log_std, values = network.forward(ready.x)
-    new = distribution.evaluate(xp, outputs, log_std, ready.actions)
+    new = distribution.evaluate_actions(xp, outputs, log_std, ready.actions)
     loss = algo.loss(xp, new, values, ready, hp)
     network.backward(*distribution.backward(xp, new, loss.d_log_prob, loss.d_entropy), loss.d_values)
 

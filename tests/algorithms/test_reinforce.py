@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gymnast.algorithms.reinforce import Reinforce, ReinforceConfig
-from gymnast.policies.optimizers import build_optimizer
+from gymnast.optimizers.build import build_optimizer
 from gymnast.rollout.buffer import Rollout
-from gymnast.training.describe import target_metrics
+from gymnast.training.rollout_metrics import target_metrics
 from gymnast.training.update import update
 
 GAMMA = 0.9

@@ -24,7 +24,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def rom() -> bytes:
     """The one ROM that may be handed on."""
-    from gymnast.envs.retro.library import rom_path
+    from gymnast.envs.families.retro.library import rom_path
 
     path = rom_path("Airstriker-Genesis-v0")
     assert path is not None
@@ -44,7 +44,7 @@ def run_json(*arguments: str) -> Any:
 def test_roms_are_known_by_their_hash_and_kept_in_the_users_folder(
     tmp_path: Path, kept: Path, rom: bytes
 ) -> None:
-    from gymnast.envs.retro.library import rom_path
+    from gymnast.envs.families.retro.library import rom_path
 
     source = tmp_path / "mine"
     (source / "deep" / "er").mkdir(parents=True)

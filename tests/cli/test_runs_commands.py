@@ -15,11 +15,12 @@ from typer.testing import CliRunner
 from gymnast.cli.runs import app
 from gymnast.errors import GymnastError
 from gymnast.metrics.catalogue import COUNTERS
-from gymnast.metrics.recorder import Recorder
+from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.runs.checkpoint import save_checkpoint
 from gymnast.runs.registry import update
-from gymnast.runs.store import Run, create_run
+from gymnast.runs.store import RunFolder, create_run
 
+Three = tuple[RunFolder, RunFolder, RunFolder]
 Invoke = Callable[..., str]
 
 
@@ -42,7 +43,7 @@ def invoke(root: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     return call
 
 
-def make_run(root: Path, env: str, scores: dict[int, float], lr: float = 0.001, **stands: Any) -> Run:
+def make_run(root: Path, env: str, scores: dict[int, float], lr: float = 0.001, **stands: Any) -> RunFolder:
     run = create_run(
         root,
         f"{env}:ppo",
@@ -79,7 +80,7 @@ def make_run(root: Path, env: str, scores: dict[int, float], lr: float = 0.001, 
 
 
 @pytest.fixture
-def three(root: Path) -> tuple[Run, Run, Run]:
+def three(root: Path) -> Three:
     return (
         make_run(root, "CartPole-v1", {100: 20.0, 200: 480.0}, solved=True, last_score=480.0, seconds=2.0),
         make_run(root, "CartPole-v1", {100: 30.0}, lr=0.01, status="failed", reason="NaN in env 3"),
@@ -87,7 +88,7 @@ def three(root: Path) -> tuple[Run, Run, Run]:
     )
 
 
-def test_list_is_the_default_and_newest_first(invoke: Invoke, three: tuple[Run, Run, Run]) -> None:
+def test_list_is_the_default_and_newest_first(invoke: Invoke, three: Three) -> None:
     found = json.loads(invoke("--json"))
     assert [entry["id"] for entry in found] == [run.id for run in reversed(three)]
     assert found == json.loads(invoke("list", "--json"))
@@ -110,15 +111,13 @@ def test_list_is_the_default_and_newest_first(invoke: Invoke, three: tuple[Run, 
         (["--status", "running"], []),
     ],
 )
-def test_filters(
-    invoke: Invoke, three: tuple[Run, Run, Run], options: list[str], expected: list[int]
-) -> None:
+def test_filters(invoke: Invoke, three: Three, options: list[str], expected: list[int]) -> None:
     assert [entry["id"] for entry in json.loads(invoke(*options, "--json"))] == [
         three[i].id for i in expected
     ]
 
 
-def test_wrong_filters_name_the_nearest(invoke: Invoke, three: tuple[Run, Run, Run]) -> None:
+def test_wrong_filters_name_the_nearest(invoke: Invoke, three: Three) -> None:
     with pytest.raises(GymnastError, match=r"no run of 'CartPol-v2' .did you mean 'CartPole-v1'"):
         invoke("--env", "CartPol-v2")
     with pytest.raises(GymnastError, match=r"no status 'finish'.*did you mean 'finished'"):
@@ -135,7 +134,7 @@ def test_no_runs(invoke: Invoke, root: Path) -> None:
     assert not root.exists()
 
 
-def test_show(invoke: Invoke, three: tuple[Run, Run, Run]) -> None:
+def test_show(invoke: Invoke, three: Three) -> None:
     run = three[0]
     report = json.loads(invoke("show", run.id[:6], "--json"))
     assert report["run"]["best_score"] == 480.0
@@ -152,7 +151,7 @@ def test_show(invoke: Invoke, three: tuple[Run, Run, Run]) -> None:
     assert three[2].id in invoke("show")  # the last one
 
 
-def test_show_a_run_with_a_damaged_checkpoint(invoke: Invoke, three: tuple[Run, Run, Run]) -> None:
+def test_show_a_run_with_a_damaged_checkpoint(invoke: Invoke, three: Three) -> None:
     (three[0].checkpoints / "000000000200.json").write_text("junk")
     saved = json.loads(invoke("show", three[0].id, "--json"))["checkpoints"]
     assert "is damaged" in saved[0]["damaged"]
@@ -166,7 +165,7 @@ def test_show_a_run_killed_before_its_first_row(invoke: Invoke, root: Path) -> N
     assert "interrupted" in invoke("show", run.id)
 
 
-def test_compare(invoke: Invoke, three: tuple[Run, Run, Run]) -> None:
+def test_compare(invoke: Invoke, three: Three) -> None:
     first, second, _ = three
     found = json.loads(invoke("compare", first.id, second.id, "--json"))
     assert [entry["id"] for entry in found["runs"]] == [first.id, second.id]
@@ -178,7 +177,7 @@ def test_compare(invoke: Invoke, three: tuple[Run, Run, Run]) -> None:
         invoke("compare", first.id, first.id)
 
 
-def test_best(invoke: Invoke, root: Path, three: tuple[Run, Run, Run]) -> None:
+def test_best(invoke: Invoke, root: Path, three: Three) -> None:
     sooner = make_run(root, "CartPole-v1", {50: 480.0}, solved=True)
     top = {entry["env"]: entry["id"] for entry in json.loads(invoke("best", "--json"))}
     assert top == {"CartPole-v1": sooner.id, "Pendulum-v1": three[2].id}
@@ -186,7 +185,7 @@ def test_best(invoke: Invoke, root: Path, three: tuple[Run, Run, Run]) -> None:
     assert sooner.id in invoke("best", "cartpole")
 
 
-def test_rm(invoke: Invoke, root: Path, three: tuple[Run, Run, Run]) -> None:
+def test_rm(invoke: Invoke, root: Path, three: Three) -> None:
     first, second, third = three
     invoke("rm", first.id, answer="n\n", code=1)
     assert first.path.is_dir()
@@ -202,7 +201,7 @@ def test_rm(invoke: Invoke, root: Path, three: tuple[Run, Run, Run]) -> None:
     assert second.id not in (root / "registry.json").read_text()
 
 
-def test_bad_input_through_the_real_command(root: Path, three: tuple[Run, Run, Run]) -> None:
+def test_bad_input_through_the_real_command(root: Path, three: Three) -> None:
     code = "from gymnast.cli.app import main; main()"
     environment = {**os.environ, "GYMNAST_RUNS_DIR": "/nonexistent"}
     wrong = [sys.executable, "-c", code, "runs", "show", "../x", "--runs-dir", str(root)]

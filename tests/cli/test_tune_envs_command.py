@@ -11,12 +11,12 @@ import pytest
 from gymnast import api
 from gymnast.cli.app import main
 from gymnast.config.load import load_config
-from gymnast.envs import tuning
-from gymnast.envs.tuning import Cell
-from gymnast.envs.tuning_cell import Measured
+from gymnast.envs.measure import tuning
+from gymnast.envs.measure.cell import Measured
+from gymnast.envs.measure.tuning import Cell
 from gymnast.errors import GymnastError
-from gymnast.metrics.console import QuietConsole
-from gymnast.training.auto_envs import with_measured_envs
+from gymnast.metrics.sinks.console import QuietConsole
+from gymnast.training.run.auto_envs import with_measured_envs
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from films import SHORT_PPO
 from gymnast import api
 from gymnast.cli.video import app
 from gymnast.errors import GymnastError, MissingExtra
-from gymnast.video import encoder
+from gymnast.video import mp4 as encoder
 
 pytest.importorskip("av")
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import action_envs
-from gymnast.envs.actions import action_array_type, plain_action_space, random_actions
 from gymnast.envs.build import build_envs, make_env
 from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.spec import read_spec
 from gymnast.errors import GymnastError
-from gymnast.policies.action_form import ActionForm
+from gymnast.spaces.action_arrays import action_array_type, plain_action_space, random_actions
+from gymnast.spaces.action_form import ActionForm
 
 NAMES = list(action_envs.SPACES)
 DISCRETE = [name for name in NAMES if ActionForm(action_envs.SPACES[name]).n_logits]
@@ -150,7 +150,7 @@ def test_where_masks_cannot_be_is_said() -> None:
 def test_a_vectorised_env_gets_one_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-    from gymnast.envs.native import NativeEnvs
+    from gymnast.envs.backends.native import NativeEnvs
 
     vector = SyncVectorEnv(
         [lambda: action_envs.RightAction(name)] * 3, autoreset_mode=AutoresetMode.SAME_STEP

@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("ale_py")
 
-from gymnast.envs.atari.resize import AreaResize
 from gymnast.envs.build import build_envs
 from gymnast.envs.contract import Envs
+from gymnast.envs.families.atari.resize import AreaResize
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
 from gymnast.envs.spec import read_spec
@@ -78,9 +78,9 @@ def test_native_and_single_games_are_the_same_step_by_step(
         assert (a.final_obs is None) == (b.final_obs is None) == (not done.any())
         if a.final_obs is not None and b.final_obs is not None:
             np.testing.assert_array_equal(a.final_obs[done], b.final_obs[done])
-        assert (a.going_on is None) == (b.going_on is None)
-        if a.going_on is not None:
-            np.testing.assert_array_equal(a.going_on, b.going_on)
+        assert (a.life_lost is None) == (b.life_lost is None)
+        if a.life_lost is not None:
+            np.testing.assert_array_equal(a.life_lost, b.life_lost)
         finished += int(done.sum())
     assert finished > 0 or settings.id == PONG or not training
     native.close()
@@ -140,10 +140,10 @@ def test_training_counts_whole_games_and_rewards_as_they_are(backend: str) -> No
         true += float((t.rewards - t.reward_parts["clip"]).sum())
         learned += float(t.rewards.sum())
         score += float(s.rewards.sum())
-        lost = 0 if t.going_on is None else int(t.going_on.sum())
+        lost = 0 if t.life_lost is None else int(t.life_lost.sum())
         lives_lost += lost
         games += int(t.terminated.sum()) - lost
-        ended = s.terminated if t.going_on is None else s.terminated | t.going_on
+        ended = s.terminated if t.life_lost is None else s.terminated | t.life_lost
         np.testing.assert_array_equal(t.terminated, ended)
         np.testing.assert_array_equal(t.obs, s.obs)
         assert abs(t.rewards).max() <= 1
@@ -186,9 +186,9 @@ def test_points_end_the_future_of_the_return_and_leave_the_game_alone(backend: s
         np.testing.assert_array_equal(t.obs, s.obs)
         np.testing.assert_array_equal(t.terminated, t.rewards != 0)
         assert not s.terminated.any()
-        if t.going_on is not None:
-            np.testing.assert_array_equal(t.going_on, t.terminated)
-            points += int(t.going_on.sum())
+        if t.life_lost is not None:
+            np.testing.assert_array_equal(t.life_lost, t.terminated)
+            points += int(t.life_lost.sum())
     assert points >= 4
     training.close()
     scoring.close()

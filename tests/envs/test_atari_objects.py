@@ -12,8 +12,18 @@ pytest.importorskip("ale_py")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gymnast.envs.atari.objects import JUMP, Axis, Bits, Crossing, Distance, Number, Objects, Table, Thing
-from gymnast.envs.atari.tables import TABLES
+from gymnast.envs.families.atari.objects import (
+    JUMP,
+    Axis,
+    Bits,
+    Crossing,
+    Distance,
+    Number,
+    Objects,
+    Table,
+    Thing,
+)
+from gymnast.envs.families.atari.tables import TABLES
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gymnast.envs import backend_choice
-from gymnast.envs.backend_choice import choose_backend
+from gymnast.envs.backends import choice as backend_choice
+from gymnast.envs.backends.choice import choose_backend
+from gymnast.envs.backends.groups import groups_of
 from gymnast.envs.build import build_envs, build_training_envs
 from gymnast.envs.contract import Envs
-from gymnast.envs.groups import groups_of
-from gymnast.envs.machine_cache import cache_file
+from gymnast.envs.measure.cache import cache_file
 from gymnast.envs.settings import EnvConfig
 
 
@@ -92,7 +92,7 @@ def test_groups_share_the_cores_and_the_choice_is_that_of_all_of_them(
     monkeypatch: pytest.MonkeyPatch, own_cache: Path
 ) -> None:
     """Measured with a group's share of the cores, workers would not win, and groups are of no use without."""
-    monkeypatch.setattr("gymnast.envs.machine_cache.usable_cores", lambda: 4)
+    monkeypatch.setattr("gymnast.envs.measure.cache.usable_cores", lambda: 4)
     processes: list[int] = []
 
     def seconds(envs: Envs) -> float:

@@ -14,8 +14,8 @@ import pytest
 from gymnast.envs import aliases
 from gymnast.envs.build import build_envs, make_env
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.spaces import check_spaces
 from gymnast.errors import GymnastError, MissingExtra
+from gymnast.spaces.plain import check_spaces
 
 
 @pytest.mark.parametrize(("old", "new"), aliases.ALIASES.items())

@@ -17,10 +17,10 @@ from gymnast.errors import GymnastError, MissingExtra
 
 pytest.importorskip("vizdoom")
 
-from gymnast.envs.doom.buttons import all_combinations, chosen_combinations, is_possible
-from gymnast.envs.doom.env import DoomEnv
-from gymnast.envs.doom.scenarios import SCENARIOS
-from gymnast.envs.doom.screen import shrinking
+from gymnast.envs.families.doom.buttons import all_combinations, chosen_combinations, is_possible
+from gymnast.envs.families.doom.env import DoomEnv
+from gymnast.envs.families.doom.scenarios import SCENARIOS
+from gymnast.envs.families.doom.screen import shrinking
 
 
 @pytest.fixture
@@ -336,7 +336,7 @@ def test_other_spellings_are_pointed_to_ours(wrong: str) -> None:
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(gym.registry, "VizDoom-Basic-v0", raising=False)
-    monkeypatch.setattr("gymnast.envs.families.find_spec", lambda package: None)
+    monkeypatch.setattr("gymnast.envs.families.table.find_spec", lambda package: None)
     with pytest.raises(MissingExtra, match=r"needs the extra 'vizdoom': pip install 'gymnast\[vizdoom\]'"):
         make_env(EnvConfig(id="VizDoom-Basic-v0"))
 

@@ -10,7 +10,7 @@ import gymnasium as gym
 import pytest
 
 from gymnast.config.load import load_config
-from gymnast.envs.families import FAMILIES, OTHER, family_of, registered_family
+from gymnast.envs.families.table import FAMILIES, OTHER, family_of, registered_family
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
 from gymnast.envs.spec import read_spec

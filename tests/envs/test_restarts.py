@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gymnast.envs.backends.in_process import restart_seed
+from gymnast.envs.backends.restarts import LONGEST_PAUSE, RestartConfig, Restarts
+from gymnast.envs.backends.worker import Worker, WorkerLost
 from gymnast.envs.build import build_envs, env_seeds
 from gymnast.envs.contract import EnvFailure
-from gymnast.envs.in_process import restart_seed
-from gymnast.envs.restarts import LONGEST_PAUSE, RestartConfig, Restarts
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.worker import Worker, WorkerLost
 from gymnast.errors import GymnastError
 
 SEEDS = env_seeds(0, 4)
@@ -251,7 +251,7 @@ def test_a_snapshot_with_a_lost_worker_starts_its_episodes_afresh() -> None:
 
 def test_pauses_double_for_the_same_envs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("gymnast.envs.restarts.time.sleep", pauses.append)
+    monkeypatch.setattr("gymnast.envs.backends.restarts.time.sleep", pauses.append)
     restarts = Restarts(RestartConfig(budget=20, backoff="3s"))
     for rows in [(0, 1), (0, 1), (4, 8), (0, 1), (0, 1), (0, 1)]:
         restarts.begin(rows, "it was switched off")

@@ -110,8 +110,8 @@ def test_actions_are_combinations_by_label(make: Make) -> None:
 
 
 def test_a_console_without_a_table_has_every_direction_with_every_button() -> None:
-    from gymnast.envs.retro.buttons import default_labels
-    from gymnast.envs.retro.library import button_groups
+    from gymnast.envs.families.retro.buttons import default_labels
+    from gymnast.envs.families.retro.library import button_groups
 
     nes = default_labels(button_groups("Nes"))
     assert (nes[0], len(nes)) == ("NOOP", 20)
@@ -121,10 +121,10 @@ def test_a_console_without_a_table_has_every_direction_with_every_button() -> No
 
 
 def test_every_table_names_what_its_game_has() -> None:
-    from gymnast.envs.retro import library
-    from gymnast.envs.retro.buttons import button_masks
-    from gymnast.envs.retro.rewards import resolve_shares
-    from gymnast.envs.retro.tables import LEVELS_DONE, TABLES
+    from gymnast.envs.families.retro import library
+    from gymnast.envs.families.retro.buttons import button_masks
+    from gymnast.envs.families.retro.rewards import resolve_shares
+    from gymnast.envs.families.retro.tables import LEVELS_DONE, TABLES
 
     for name, table in TABLES.items():
         folder = library.game_folder(name)
@@ -137,7 +137,7 @@ def test_every_table_names_what_its_game_has() -> None:
 
 def test_every_preset_of_the_family_names_a_state_that_its_game_has() -> None:
     from gymnast.config.load import load_config
-    from gymnast.envs.retro import library
+    from gymnast.envs.families.retro import library
 
     env = load_config("Retro/SuperMarioBros-Nes:ppo").config.env
     assert env.state in library.states(library.game_folder(env.id))
@@ -257,8 +257,8 @@ def test_max_episode_steps_counts_steps_and_not_frames(make: Make) -> None:
 def test_own_states_and_own_games_are_found_in_the_users_folder(make: Make, roms: Path) -> None:
     import shutil
 
-    from gymnast.envs.retro import library
-    from gymnast.envs.retro.register import register_games
+    from gymnast.envs.families.retro import library
+    from gymnast.envs.families.retro.register import register_games
 
     env = make(training=False, retro={"noop_max": 0})
     env.reset(seed=0)
@@ -280,7 +280,7 @@ def test_own_states_and_own_games_are_found_in_the_users_folder(make: Make, roms
 
 
 def test_a_state_can_be_made_by_the_game_itself(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gymnast.envs.retro.tables import TABLES, GameTable
+    from gymnast.envs.families.retro.tables import TABLES, GameTable
 
     def nine_lives(console: Any, name: str) -> bytes:
         console.data.memory.assign(16712282, ">u2", 9)
@@ -300,7 +300,7 @@ def test_a_state_can_be_made_by_the_game_itself(make: Make, monkeypatch: pytest.
 
 
 def test_gymnasium_itself_makes_a_game() -> None:
-    import gymnast.envs.retro.register  # noqa: F401
+    import gymnast.envs.families.retro.register  # noqa: F401
 
     env = gym.make(AIRSTRIKER)
     try:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gymnast.envs.retro.episodes import RetroEpisodes
-from gymnast.envs.retro.mario_levels import STATES, area_of, level_state
-from gymnast.envs.retro.rewards import RetroRewards, Share, resolve_shares
-from gymnast.envs.retro.settings import RewardPart
-from gymnast.envs.retro.tables import LEVELS_DONE, TABLES
+from gymnast.envs.families.retro.episodes import RetroEpisodes
+from gymnast.envs.families.retro.mario_levels import STATES, area_of, level_state
+from gymnast.envs.families.retro.rewards import RetroRewards, Share, resolve_shares
+from gymnast.envs.families.retro.settings import RewardPart
+from gymnast.envs.families.retro.tables import LEVELS_DONE, TABLES
 from gymnast.errors import GymnastError
 
 MARIO = TABLES["SuperMarioBros-Nes"]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gymnast import api
-from gymnast.envs import sameness
 from gymnast.envs.build import build_envs
-from gymnast.envs.sameness import copies_agree, warn_of_same_copies
+from gymnast.envs.measure import sameness
+from gymnast.envs.measure.sameness import copies_agree, warn_of_same_copies
 from gymnast.envs.settings import EnvConfig
 
 

@@ -8,8 +8,8 @@ import gymnasium as gym
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from gymnast.envs.bandit import BanditEnv
-from gymnast.envs.families import FAMILIES, family_of
+from gymnast.envs.families.bandit import BanditEnv
+from gymnast.envs.families.table import FAMILIES, family_of
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import known_ids
 from gymnast.envs.spec import read_spec

@@ -9,8 +9,8 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gymnast.envs.families import family_of
-from gymnast.envs.tmaze import CORRIDOR, CUE_LEFT, FORWARD, JUNCTION, TURN_LEFT, TURN_RIGHT, TMazeEnv
+from gymnast.envs.families.table import family_of
+from gymnast.envs.families.tmaze import CORRIDOR, CUE_LEFT, FORWARD, JUNCTION, TURN_LEFT, TURN_RIGHT, TMazeEnv
 
 
 def expected_return(env: TMazeEnv, policy: np.ndarray) -> float:

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gymnast.envs import tuning
-from gymnast.envs.capacity import check_fits, observation_bytes
-from gymnast.envs.memory import available_memory, shown_memory, tree_memory
+from gymnast.envs.measure import tuning
+from gymnast.envs.measure.capacity import check_fits, observation_bytes
+from gymnast.envs.measure.cell import Measured
+from gymnast.envs.measure.memory import available_memory, shown_memory, tree_memory
+from gymnast.envs.measure.tuning import ENOUGH, Cell, choose, remembered, rollout_steps, tune
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.tuning import ENOUGH, Cell, choose, remembered, rollout_steps, tune
-from gymnast.envs.tuning_cell import Measured
 from gymnast.errors import GymnastError
 
 
@@ -173,7 +173,7 @@ def test_a_damaged_cache_is_measured_again(own_cache: Path) -> None:
 
 
 def test_a_rollout_beyond_memory_is_told_with_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gymnast.envs.capacity.available_memory", lambda: 100_000_000)
+    monkeypatch.setattr("gymnast.envs.measure.capacity.available_memory", lambda: 100_000_000)
     config = EnvConfig(id="CartPole-v1")
     assert observation_bytes(config) == 16
     check_fits(config, 1000, 2048)

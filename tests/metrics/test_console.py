@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gymnast.metrics.console import (
+from gymnast.metrics.sinks.console import (
     PlainConsole,
     QuietConsole,
     RunHeader,
@@ -30,8 +30,8 @@ from gymnast.metrics.console import (
     short,
     summarise,
 )
-from gymnast.metrics.sparkline import BARS, History, sparkline
-from gymnast.training.outcome import Outcome, Status
+from gymnast.metrics.sinks.sparkline import BARS, History, sparkline
+from gymnast.training.run.outcome import Outcome, Status
 
 HEADER = RunHeader(
     run_id="run-1",
@@ -90,7 +90,7 @@ def test_plain_lines_come_at_evaluations_and_after_some_seconds_without_colours(
 def test_each_task_of_a_mix_is_shown() -> None:
     from rich.console import Console as Terminal
 
-    from gymnast.metrics.live import LiveConsole
+    from gymnast.metrics.sinks.live import LiveConsole
 
     header = replace(HEADER, tasks=("heavy", "light"))
     scores = {"eval/task/heavy/return/mean": 251.25, "eval/task/light/return/mean": 254.0}
@@ -114,7 +114,7 @@ def test_each_task_of_a_mix_is_shown() -> None:
 def test_a_game_shows_its_own_points_and_beside_them_what_the_learner_was_paid() -> None:
     from rich.console import Console as Terminal
 
-    from gymnast.metrics.live import LiveConsole
+    from gymnast.metrics.sinks.live import LiveConsole
 
     same, clipped = row(1000), row(2000) | {"train/return_plain/mean": 328.75}
     out = io.StringIO()
@@ -186,7 +186,7 @@ class Gone(io.StringIO):
 def test_a_reader_that_left_does_not_stop_the_training() -> None:
     from rich.console import Console as Terminal
 
-    from gymnast.metrics.live import LiveConsole
+    from gymnast.metrics.sinks.live import LiveConsole
 
     gone = Gone()
     for console in (PlainConsole(gone, seconds=0.0), LiveConsole(Terminal(file=gone, force_terminal=True))):
@@ -216,7 +216,7 @@ def test_the_console_fits_where_it_writes() -> None:
 
 def test_plain_output_does_not_import_rich() -> None:
     code = (
-        "import sys; from gymnast.metrics.console import build_console; c = build_console(); "
+        "import sys; from gymnast.metrics.sinks.console import build_console; c = build_console(); "
         "c.updated({'eval/return/mean': 1.0}); print(sorted(m for m in sys.modules if m == 'rich'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -226,7 +226,7 @@ def test_plain_output_does_not_import_rich() -> None:
 SESSION = """
 import sys, time
 sys.path.insert(0, {folder!r})
-from gymnast.metrics.console import build_console
+from gymnast.metrics.sinks.console import build_console
 from test_console import HEADER, ending, row
 console = build_console(keys="c checkpoint · q stop")
 console.started(HEADER)
@@ -299,14 +299,14 @@ def test_the_live_view_shows_the_run_and_leaves_a_clean_terminal(columns: int, r
 def test_the_live_view_draws_seldom_and_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console as Terminal
 
-    from gymnast.metrics.live import LiveConsole
+    from gymnast.metrics.sinks.live import LiveConsole
 
     out = io.StringIO()
     console = LiveConsole(Terminal(file=out, force_terminal=True, width=80, height=40))
     console.started(HEADER)
     console.updated(row(0))
     drawn = len(out.getvalue())
-    monkeypatch.setattr("gymnast.metrics.live.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("gymnast.metrics.sinks.live.time.monotonic", lambda: 0.0)
     for update in range(10_000):
         console.updated(row(update))
         console.collecting(update % 64, 64)

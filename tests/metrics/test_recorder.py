@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gymnast.errors import GymnastError
 from gymnast.metrics.catalogue import CATALOGUE, COUNTERS, UnknownMetric
 from gymnast.metrics.csv_file import read_columns, read_header, read_metrics
-from gymnast.metrics.recorder import Recorder
+from gymnast.metrics.sinks.metrics_file import Recorder
 
 KEYS = [key for key in CATALOGUE if "*" not in key and key not in COUNTERS] + [
     "env/reward_part/centre",
@@ -166,7 +166,7 @@ def test_a_full_disk_leaves_whole_rows_only(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     code = (
         "import resource, sys; from pathlib import Path\n"
-        "from gymnast.errors import RunFailed; from gymnast.metrics.recorder import Recorder\n"
+        "from gymnast.errors import RunFailed; from gymnast.metrics.sinks.metrics_file import Recorder\n"
         "from gymnast.metrics.catalogue import COUNTERS\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "recorder = Recorder(Path(sys.argv[1]))\n"

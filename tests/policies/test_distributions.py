@@ -64,7 +64,7 @@ def test_categorical(xp: ModuleType, seed: int, n_actions: int, scale: float) ->
 
     ours = Categorical(gym.spaces.Discrete(n_actions))
     x, a, dl, de = arrays(xp, logits, actions, d_log_prob, d_entropy)
-    evaluated = ours.evaluate(xp, x, None, a)
+    evaluated = ours.evaluate_actions(xp, x, None, a)
     assert_allclose(evaluated.log_prob, log_prob.detach(), rtol=1e-4, atol=1e-5)
     assert_allclose(evaluated.entropy, entropy.detach(), rtol=1e-4, atol=1e-5)
     d_outputs, d_std = ours.backward(xp, evaluated, dl, de)
@@ -102,7 +102,7 @@ def test_gaussian(xp: ModuleType, kind: type[Gaussian], state_dependent: bool, s
     (objective.sum() + (base.entropy() * torch.from_numpy(d_entropy)).sum()).backward()
 
     x, s, a, dl, de = arrays(xp, outputs, log_std, raw, d_log_prob, d_entropy)
-    evaluated = ours.evaluate(xp, x, s, a)
+    evaluated = ours.evaluate_actions(xp, x, s, a)
     assert_allclose(evaluated.log_prob, expected.detach(), rtol=1e-3, atol=1e-3)
     assert_allclose(evaluated.entropy, base.entropy().detach(), rtol=1e-4, atol=1e-5)
     d_outputs, d_log_std = ours.backward(xp, evaluated, dl, de)
@@ -119,7 +119,7 @@ def test_a_std_outside_its_range_is_held_and_gets_no_gradient(xp: ModuleType) ->
     log_std = np.array([[-9.0, 0.0], [LOG_STD_RANGE[0] - 1, 5.0], [1.0, -1.0]], np.float32)
     inside = (log_std > LOG_STD_RANGE[0]) & (log_std < LOG_STD_RANGE[1])
     x, s, a = arrays(xp, np.zeros((3, 2), np.float32), log_std, np.full((2, 3), 0.3, np.float32))
-    evaluated = ours.evaluate(xp, x, s, a)
+    evaluated = ours.evaluate_actions(xp, x, s, a)
     held = reference.Normal(torch.zeros(3, 2), torch.from_numpy(np.exp(np.clip(log_std, *LOG_STD_RANGE))))
     assert_allclose(evaluated.log_prob, held.log_prob(torch.tensor(0.3)).sum(0), rtol=1e-4)
     _, d_log_std = ours.backward(xp, evaluated, *arrays(xp, np.ones(2, np.float32)), 0.1)
@@ -130,7 +130,7 @@ def test_a_std_outside_its_range_is_held_and_gets_no_gradient(xp: ModuleType) ->
 def test_extreme_squashed_actions_have_finite_log_probabilities() -> None:
     ours = SquashedGaussian(SPACE, False)
     actions = np.full((1, 3), 60.0, np.float32)
-    log_prob = ours.evaluate(
+    log_prob = ours.evaluate_actions(
         np, np.full((3, 1), 59.0, np.float32), np.zeros((3, 1), np.float32), actions
     ).log_prob
     assert np.isfinite(log_prob).all()

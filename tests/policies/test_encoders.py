@@ -15,13 +15,13 @@ from numpy.testing import assert_allclose
 from gymnast.errors import GymnastError
 from gymnast.policies.build import build_policy
 from gymnast.policies.describe import Node, describe_policy
-from gymnast.policies.frames import FrameHistory, frame_index
+from gymnast.policies.frame_stack import FrameHistory, frame_index
 from gymnast.policies.inputs import image_form
 from gymnast.policies.layout import build_layout
-from gymnast.policies.observation_form import ObservationForm
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
-from gymnast.policies.torch_network import TorchNetwork
+from gymnast.policies.torch.network import TorchNetwork
+from gymnast.spaces.observation_form import ObservationForm
 
 ACTIONS = gym.spaces.Discrete(3)
 PIXELS = gym.spaces.Box(0, 255, (40, 40, 3), np.uint8)
@@ -72,17 +72,17 @@ def test_the_layout_of_the_axes_makes_no_difference(encoder: str) -> None:
     last = policy(PIXELS, encoder=encoder)
     first = policy(gym.spaces.Box(0, 255, (3, 40, 40), np.uint8), encoder=encoder)
     images = batch_of(PIXELS, 4)
-    ours = last.network.act(last.encode(images))[0]
-    theirs = first.network.act(first.encode(np.ascontiguousarray(images.transpose(0, 3, 1, 2))))[0]
+    ours = last.network.act(last.preprocess(images))[0]
+    theirs = first.network.act(first.preprocess(np.ascontiguousarray(images.transpose(0, 3, 1, 2))))[0]
     assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
     assert np.ptp(ours) > 0
-    dark = last.network.act(last.encode(images // 2))[0]
+    dark = last.network.act(last.preprocess(images // 2))[0]
     assert np.abs(dark - ours).max() > 1e-6  # it looks at the pixels
 
 
 def test_pixels_are_bytes_up_to_the_network_and_from_0_to_1_inside() -> None:
     ours = policy(BOTH)
-    encoded = ours.encode(batch_of(BOTH, 3))
+    encoded = ours.preprocess(batch_of(BOTH, 3))
     assert encoded["camera"].dtype == np.uint8
     moved = ours.network.to_engine(encoded)
     assert moved.parts["camera"].dtype == torch.uint8
@@ -97,11 +97,11 @@ def test_every_part_reaches_the_outputs() -> None:
     ours = policy(gym.spaces.Dict({**BOTH.spaces, "mode": gym.spaces.Discrete(3)}), discrete_obs="embedding")
     space = ours.layout.observation_space
     batch = batch_of(space, 8)
-    before = ours.network.act(ours.encode(batch))[0]
+    before = ours.network.act(ours.preprocess(batch))[0]
     for name in ("camera", "pose", "mode"):
         changed = batch.copy()
         changed[name] = changed[name][::-1].copy()
-        assert np.abs(ours.network.act(ours.encode(changed))[0] - before).max() > 1e-7, name
+        assert np.abs(ours.network.act(ours.preprocess(changed))[0] - before).max() > 1e-7, name
 
 
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
@@ -111,11 +111,11 @@ def test_parts_of_numbers_are_joined_on_either_engine(engine: str) -> None:
     )
     ours = policy(space, engine)
     batch = ours.form.batch({"b": np.array([[0.5, -0.5]]), "a": (np.array([3]), np.array([[1, 0]]))})
-    assert ours.encode(batch).tolist() == [[0, 0, 1, 1, 0, 0.5, -0.5]]  # a Dict's keys are in order
+    assert ours.preprocess(batch).tolist() == [[0, 0, 1, 1, 0, 0.5, -0.5]]  # a Dict's keys are in order
     flat = policy(gym.spaces.Box(-1, 1, (7,)), engine)
     assert_allclose(
-        ours.network.act(ours.encode(batch))[0],
-        flat.network.act(flat.encode(ours.encode(batch)))[0],
+        ours.network.act(ours.preprocess(batch))[0],
+        flat.network.act(flat.preprocess(ours.preprocess(batch)))[0],
         rtol=1e-6,
     )
 
@@ -123,7 +123,7 @@ def test_parts_of_numbers_are_joined_on_either_engine(engine: str) -> None:
 def test_several_choices_are_one_hot_each() -> None:
     space = gym.spaces.MultiDiscrete([2, 3], start=[1, -1])
     ours = policy(space)
-    assert ours.encode(np.array([[2, -1], [1, 1]])).tolist() == [[0, 1, 1, 0, 0], [1, 0, 0, 0, 1]]
+    assert ours.preprocess(np.array([[2, -1], [1, 1]])).tolist() == [[0, 1, 1, 0, 0], [1, 0, 0, 0, 1]]
 
 
 def test_running_statistics_are_of_numbers_alone_and_by_part() -> None:
@@ -133,7 +133,7 @@ def test_running_statistics_are_of_numbers_alone_and_by_part() -> None:
     assert {name for name in ours.arrays() if name.startswith("obs_norm")} == {
         f"obs_norm.pose.{what}" for what in ("mean", "var", "count")
     }
-    encoded = ours.encode(batch)
+    encoded = ours.preprocess(batch)
     assert_allclose(encoded["pose"].mean(0), 0, atol=1e-6)
     assert (encoded["camera"] == batch["camera"]).all()
 
@@ -154,7 +154,7 @@ def test_separate_encoders_share_nothing_and_a_shared_one_is_there_once() -> Non
 def test_the_first_policy_is_near_uniform() -> None:
     for encoder in ("nature", "impala", "small"):
         outputs = policy(PIXELS, encoder=encoder)
-        logits = outputs.network.act(outputs.encode(batch_of(PIXELS, 16)))[0]
+        logits = outputs.network.act(outputs.preprocess(batch_of(PIXELS, 16)))[0]
         p = np.exp(logits - logits.max(0))
         p /= p.sum(0)
         assert np.abs(p - 1 / 3).max() < 0.03, encoder
@@ -166,7 +166,7 @@ def test_the_first_policy_is_near_uniform() -> None:
 @pytest.mark.parametrize("space", [NUMBERS, BOTH])
 def test_dropout_and_batch_norm_work_in_updates_alone(config: dict[str, Any], space: Any) -> None:
     ours = policy(space, **config)
-    network, x = ours.network, ours.encode(batch_of(space, 32))
+    network, x = ours.network, ours.preprocess(batch_of(space, 32))
     at_first = network.infer(x)[0]
     assert_allclose(network.infer(x)[0], at_first)
     assert_allclose(network.act(x[:4])[0], at_first[:, :4], rtol=1e-4, atol=1e-6)  # whatever the batch is
@@ -185,7 +185,7 @@ def test_dropout_and_batch_norm_work_in_updates_alone(config: dict[str, Any], sp
 
 def test_statistics_of_batch_norm_travel_with_the_weights() -> None:
     ours, other = policy(BOTH, batch_norm=True), policy(BOTH, batch_norm=True, seed=5)
-    x = ours.encode(batch_of(BOTH, 32))
+    x = ours.preprocess(batch_of(BOTH, 32))
     ours.network.forward(ours.network.to_engine(x))
     other.load_arrays(ours.arrays())
     assert_allclose(ours.network.infer(x)[0], other.network.infer(x)[0])
@@ -201,7 +201,7 @@ def test_an_encoder_of_ones_own(space: Any) -> None:
     weight = "encoder.layers.0.weight"
     assert (ours.arrays()[weight] == same.arrays()[weight]).all()  # its own first weights, by the seed
     assert (ours.arrays()[weight] != other.arrays()[weight]).any()
-    x = ours.network.to_engine(ours.encode(batch_of(space, 8)))
+    x = ours.network.to_engine(ours.preprocess(batch_of(space, 8)))
     outputs, _, values = ours.network.forward(x)
     ours.network.backward(torch.ones_like(outputs), None, torch.ones_like(values))
     assert float(ours.network.views[weight].grad.abs().sum()) > 0
@@ -331,7 +331,7 @@ def test_observations_of_another_form_are_told() -> None:
 @pytest.mark.parametrize("space", [PIXELS, STACKED, BOTH], ids=["hwc", "stack of hw", "dict"])
 def test_images_turned_once_for_a_rollout_give_the_same_features(space: gym.Space) -> None:
     ours = policy(space, encoder="small").network
-    x = ours.to_engine(policy(space).encode(batch_of(space, 6)))
+    x = ours.to_engine(policy(space).preprocess(batch_of(space, 6)))
     with torch.no_grad():
         plain, turned = ours.encoder.actor(x), ours.encoder.actor(ours.arrange(x))
         some = ours.encoder.actor(ours.arrange(x).index_select(0, torch.tensor([4, 1])))
@@ -342,7 +342,7 @@ def test_images_turned_once_for_a_rollout_give_the_same_features(space: gym.Spac
 def test_pixels_count_from_0_to_1_although_the_first_layer_divides_them() -> None:
     ours = policy(PIXELS, encoder="small").network
     encoder = ours.encoder._encoders[0]
-    x = ours.to_engine(policy(PIXELS).encode(batch_of(PIXELS, 3)))
+    x = ours.to_engine(policy(PIXELS).preprocess(batch_of(PIXELS, 3)))
     first = next(encoder.modules[""].children())
     with torch.no_grad():
         plain = torch.nn.functional.conv2d(encoder.prepare(x)[""], first.weight, first.bias, 1, 1)
@@ -364,7 +364,7 @@ def test_bfloat16_is_near_float32_and_its_gradients_are_float32() -> None:
     layout = exact.network.layout
     rough = TorchNetwork(layout, precision="bf16")
     rough.load_arrays(exact.network.arrays())
-    x = exact.network.to_engine(exact.encode(batch_of(PIXELS, 8)))
+    x = exact.network.to_engine(exact.preprocess(batch_of(PIXELS, 8)))
     for network in (exact.network, rough):
         outputs, _, values = network.forward(network.arrange(x))
         assert outputs.dtype == values.dtype == torch.float32

@@ -16,16 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from gymnast.algorithms.objective import Batch
+from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.errors import MissingExtra
+from gymnast.optimizers.build import build_optimizer
 from gymnast.policies import build
-from gymnast.policies.action_form import ActionForm
 from gymnast.policies.build import build_policy
-from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
-from gymnast.policies.torch_network import TorchNetwork
+from gymnast.policies.torch.network import TorchNetwork
+from gymnast.spaces.action_form import ActionForm
 from gymnast.training.update import update
 
 ACTIVATIONS = ("tanh", "relu", "leaky_relu", "elu", "silu", "gelu")
@@ -104,10 +104,10 @@ def random_batch(policy: Policy, n: int, seed: int) -> Batch:
     """Samples as if another policy had collected them, half of the time under masks."""
     rng = np.random.default_rng(seed)
     obs = random_observations(policy, n, seed)
-    x = policy.encode(obs)
+    x = policy.preprocess(obs)
     masks = random_masks(policy, n, rng) if seed % 2 else None
     actions = policy.act(obs, policy.distribution.noise(rng, 1, n)[0], masks)
-    log_probs, values = policy.evaluate(x, actions, masks)
+    log_probs, values = policy.evaluate_actions(x, actions, masks)
 
     def near(array: np.ndarray) -> np.ndarray:
         return (array + rng.normal(0, 0.2, n)).astype(np.float32)
@@ -323,10 +323,10 @@ def test_an_update_in_torch_imports_neither_its_compiler_nor_sympy() -> None:
     """These two cost more start-up than everything else together."""
     script = """
 import sys, numpy as np, gymnasium as gym
-from gymnast.algorithms.objective import Batch
+from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.policies.build import build_policy
-from gymnast.policies.optimizers import build_optimizer
+from gymnast.optimizers.build import build_optimizer
 from gymnast.policies.settings import PolicyConfig
 from gymnast.training.update import update
 space = gym.spaces.Box(-1, 1, (3,))

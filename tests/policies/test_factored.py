@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from torch import distributions as reference
 
-from gymnast.policies.action_form import ActionForm, Leaf
 from gymnast.policies.distributions import Categorical, Gaussian, SquashedGaussian
 from gymnast.policies.factored import Factored
-from gymnast.policies.masks import MaskReader, masked
+from gymnast.spaces.action_form import ActionForm, Leaf
+from gymnast.spaces.masks import MaskReader, masked
 
 seeds = st.integers(0, 2**31)
 B = 5
@@ -116,7 +116,7 @@ def test_log_probabilities_entropies_and_gradients_add_up(
     (log_prob * torch.from_numpy(d_log_prob) + entropy * torch.from_numpy(d_entropy)).sum().backward()
 
     x, s, a, dl, de = arrays(xp, outputs, log_std, actions, d_log_prob, d_entropy)
-    evaluated = ours.evaluate(xp, x, s if form.n_means else None, a)
+    evaluated = ours.evaluate_actions(xp, x, s if form.n_means else None, a)
     assert_allclose(evaluated.log_prob, log_prob.detach(), rtol=1e-3, atol=2e-4)
     assert_allclose(evaluated.entropy, entropy.detach(), rtol=1e-3, atol=2e-4)
     d_outputs, d_log_std = ours.backward(xp, evaluated, dl, de)
@@ -179,7 +179,7 @@ def test_masked_choices_count_for_nothing(
     (log_prob * torch.from_numpy(d_log_prob) + entropy * torch.from_numpy(d_entropy)).sum().backward()
 
     x, s, a, k, dl, de = arrays(xp, outputs, log_std, actions, masks, d_log_prob, d_entropy)
-    evaluated = ours.evaluate(xp, masked(xp, x, k), s if form.n_means else None, a)
+    evaluated = ours.evaluate_actions(xp, masked(xp, x, k), s if form.n_means else None, a)
     assert_allclose(evaluated.log_prob, log_prob.detach(), rtol=1e-3, atol=2e-4)
     assert_allclose(evaluated.entropy, entropy.detach(), rtol=1e-3, atol=2e-4)
     d_outputs, _ = ours.backward(xp, evaluated, dl, de)
@@ -204,7 +204,7 @@ def test_one_masked_choice_against_a_categorical_over_the_allowed_ones(
 
     def log_probs(outputs: np.ndarray) -> tuple[np.ndarray, float]:
         x, k = arrays(xp, np.repeat(outputs, n, 1), np.repeat(mask, n, 0))
-        evaluated = ours.evaluate(xp, masked(xp, x, k), None, *arrays(xp, actions))
+        evaluated = ours.evaluate_actions(xp, masked(xp, x, k), None, *arrays(xp, actions))
         return np.asarray(evaluated.log_prob), float(evaluated.entropy[0])
 
     (old_log, old_entropy), (new_log, _) = log_probs(old), log_probs(new)

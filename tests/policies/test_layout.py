@@ -50,7 +50,7 @@ def test_the_first_policy_is_near_uniform(activation: Any, seed: int) -> None:
     policy = build_policy(PolicyConfig(activation=activation), "numpy", OBS, ACTIONS, seed)
     obs = np.random.default_rng(seed).normal(0, 3, (200, 6)).astype(np.float32)
     actions = np.zeros(200, np.int64)
-    log_probs, _ = policy.evaluate(policy.encoder.encode(obs), actions)
+    log_probs, _ = policy.evaluate_actions(policy.preprocessor.apply(obs), actions)
     assert_allclose(np.exp(log_probs), 1 / 3, atol=0.05)
 
 

@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from gymnast.algorithms.objective import Batch
+from gymnast.algorithms.batch import Batch
 from gymnast.errors import GymnastError
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
-from gymnast.policies.torch_recurrent import RecurrentNetwork
+from gymnast.policies.torch.recurrent import RecurrentNetwork
 from gymnast.rollout.sequences import Sequences
 
 OBS = gym.spaces.Box(-1, 1, (3,), np.float32)

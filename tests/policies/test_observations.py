@@ -13,14 +13,14 @@ from numpy.testing import assert_allclose
 
 from gymnast.errors import GymnastError
 from gymnast.policies.layout import build_layout
-from gymnast.policies.observations import ObservationEncoder
+from gymnast.policies.preprocess import Preprocessor
 from gymnast.policies.settings import PolicyConfig
 
 ACTIONS = gym.spaces.Discrete(2)
 
 
-def encoder(space: gym.Space[Any], **config: Any) -> ObservationEncoder:
-    return ObservationEncoder(build_layout(PolicyConfig(**config), space, ACTIONS))
+def encoder(space: gym.Space[Any], **config: Any) -> Preprocessor:
+    return Preprocessor(build_layout(PolicyConfig(**config), space, ACTIONS))
 
 
 @settings(max_examples=25)
@@ -39,7 +39,7 @@ def test_running_statistics_are_the_moments_of_all_data(sizes: list[int], shift:
     assert ours.count == len(seen)
     assert_allclose(ours.mean, seen.mean(0), rtol=1e-9)
     assert_allclose(ours.var, seen.var(0), rtol=1e-6, atol=1e-8)
-    encoded = ours.encode(batches[-1])
+    encoded = ours.preprocess(batches[-1])
     expected = np.clip((batches[-1].reshape(-1, 4) - seen.mean(0)) / np.sqrt(seen.var(0) + 1e-8), -10, 10)
     assert encoded.dtype == np.float32
     if len(seen) > 10:  # fewer give a std near 0
@@ -59,14 +59,14 @@ def test_encoding_never_moves_the_statistics() -> None:
     ours.observe(np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32))
     before = {name: value.copy() for name, value in ours.buffers().items()}
     for _ in range(3):
-        ours.encode(np.full((4, 3), 1e3, np.float32))
+        ours.preprocess(np.full((4, 3), 1e3, np.float32))
     assert all((before[name] == value).all() for name, value in ours.buffers().items())
 
 
 def test_normalised_observations_are_cut() -> None:
     ours = encoder(gym.spaces.Box(-np.inf, np.inf, (1,)), normalize_obs="running", clip_obs=2.5)
     ours.observe(np.array([[-1.0], [1.0]], np.float32))
-    assert ours.encode(np.array([[100.0], [-100.0], [1.0]], np.float32))[:, 0].tolist() == pytest.approx(
+    assert ours.preprocess(np.array([[100.0], [-100.0], [1.0]], np.float32))[:, 0].tolist() == pytest.approx(
         [2.5, -2.5, 1.0]
     )
 
@@ -75,9 +75,9 @@ def test_bounds_become_minus_one_to_one() -> None:
     low, high = np.array([-1.2, -0.07, 5.0], np.float32), np.array([0.6, 0.07, 905.0], np.float32)
     ours = encoder(gym.spaces.Box(low, high), normalize_obs="bounds")
     obs = np.stack([low, high, (low + high) / 2])
-    assert_allclose(ours.encode(obs), [[-1] * 3, [1] * 3, [0] * 3], atol=1e-4)
+    assert_allclose(ours.preprocess(obs), [[-1] * 3, [1] * 3, [0] * 3], atol=1e-4)
     ours.observe(np.full((50, 3), 7.0, np.float32))  # bounds are not learned
-    assert_allclose(ours.encode(obs), [[-1] * 3, [1] * 3, [0] * 3], atol=1e-4)
+    assert_allclose(ours.preprocess(obs), [[-1] * 3, [1] * 3, [0] * 3], atol=1e-4)
 
 
 def test_bounds_need_a_bounded_space() -> None:
@@ -93,7 +93,7 @@ def test_statistics_survive_a_checkpoint() -> None:
     stored = {name: value.copy() for name, value in one.buffers().items()}
     other.load_buffers(stored)
     more = rng.normal(0, 1, (30, 3)).astype(np.float32)
-    assert (one.encode(more) == other.encode(more)).all()
+    assert (one.preprocess(more) == other.preprocess(more)).all()
     one.observe(more)
     other.observe(more)
     assert one.count == other.count == 60
@@ -107,24 +107,24 @@ def test_discrete_observations() -> None:
     space = gym.spaces.Discrete(4, start=2)
     obs = np.array([2, 5, 3])
     hot = encoder(space, discrete_obs="one_hot", normalize_obs="running")
-    assert hot.encode(obs).tolist() == [[1, 0, 0, 0], [0, 0, 0, 1], [0, 1, 0, 0]]
-    assert encoder(space, discrete_obs="embedding").encode(obs).tolist() == [0, 3, 1]
+    assert hot.preprocess(obs).tolist() == [[1, 0, 0, 0], [0, 0, 0, 1], [0, 1, 0, 0]]
+    assert encoder(space, discrete_obs="embedding").preprocess(obs).tolist() == [0, 3, 1]
     hot.observe(obs)  # there is nothing to normalise in a one-hot vector
     assert hot.buffers() == {}
 
 
 def test_without_normalisation_float32_is_passed_through_and_the_rest_is_converted() -> None:
     ours = encoder(gym.spaces.Box(0, 255, (4,), np.uint8))
-    assert ours.encode(np.full((3, 4), 200, np.uint8)).tolist() == [[200.0] * 4] * 3
-    assert ours.encode(np.zeros((1, 4), np.uint8)).dtype == np.float32
+    assert ours.preprocess(np.full((3, 4), 200, np.uint8)).tolist() == [[200.0] * 4] * 3
+    assert ours.preprocess(np.zeros((1, 4), np.uint8)).dtype == np.float32
     ready = np.ones((2, 4), np.float32)
-    assert np.shares_memory(encoder(gym.spaces.Box(-1, 1, (4,))).encode(ready), ready)
+    assert np.shares_memory(encoder(gym.spaces.Box(-1, 1, (4,))).preprocess(ready), ready)
 
 
 def test_pixels_stay_bytes_unless_they_enter_as_numbers() -> None:
     space = gym.spaces.Box(0, 255, (9, 9, 3), np.uint8)
     pixels = np.random.default_rng(0).integers(0, 256, (2, 9, 9, 3), np.uint8)
-    assert encoder(space).encode(pixels) is pixels
-    flat = encoder(space, encoder="mlp").encode(pixels)
+    assert encoder(space).preprocess(pixels) is pixels
+    flat = encoder(space, encoder="mlp").preprocess(pixels)
     assert flat.dtype == np.float32
     assert_allclose(flat, pixels.reshape(2, -1) / 255.0, rtol=1e-6)

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gymnast.errors import GymnastError
+from gymnast.optimizers.build import SGD, ResetOnJump, RMSProp, build_optimizer, critic_spans
+from gymnast.optimizers.flat import FlatOptimizer
+from gymnast.optimizers.numpy_adam import NumpyAdam
+from gymnast.optimizers.settings import AdamConfig, AdamWConfig, RMSPropConfig, SGDConfig
+from gymnast.optimizers.torch_adam import TorchAdam
 from gymnast.policies.build import build_policy
-from gymnast.policies.flat_optimizer import FlatOptimizer
-from gymnast.policies.numpy_adam import NumpyAdam
-from gymnast.policies.optimizer_settings import AdamConfig, AdamWConfig, RMSPropConfig, SGDConfig
-from gymnast.policies.optimizers import SGD, ResetOnJump, RMSProp, build_optimizer, critic_spans
 from gymnast.policies.settings import PolicyConfig
-from gymnast.policies.torch_adam import TorchAdam
 
 CASES: dict[str, tuple[Any, Any]] = {  # ours, and how torch builds the same
     "adam": (AdamConfig(), lambda p, lr: torch.optim.Adam(p, lr, eps=1e-5)),

@@ -32,13 +32,13 @@ def test_judging_in_chunks_gives_what_one_pass_gives(engine: str, actions: Any, 
     rng = np.random.default_rng(0)
     obs = rng.normal(size=(rows + 3, 3)).astype(np.float32)  # three more, that get values only
     taken = policy.act(obs[:rows], policy.distribution.noise(rng, 1, rows)[0])
-    log_probs, values = policy.evaluate(obs, taken)
+    log_probs, values = policy.evaluate_actions(obs, taken)
     assert log_probs.shape == (rows,)
     assert values.shape == (rows + 3,)
     outputs, log_std, expected = policy.network.infer(obs)
     assert_allclose(values, expected, rtol=1e-4, atol=1e-5)
     assert_allclose(policy.values(obs), expected, rtol=1e-4, atol=1e-5)
-    known = policy.distribution.evaluate(np, outputs[:, :rows], log_std, taken)
+    known = policy.distribution.evaluate_actions(np, outputs[:, :rows], log_std, taken)
     assert_allclose(log_probs, known.log_prob, rtol=1e-3, atol=1e-4)
 
 

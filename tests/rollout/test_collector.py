@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gymnast.algorithms.returns import gae
+from gymnast.envs.backends.groups import GroupedEnvs, group_sizes
 from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
-from gymnast.envs.groups import GroupedEnvs, group_sizes
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
@@ -166,8 +166,8 @@ def test_log_probs_and_values_are_those_of_the_policy_that_acted(engine: str) ->
     rollout, _ = collector.collect(policy, np.random.default_rng(3))
     flat = rollout.obs.reshape(-1, 3)
     assert_allclose(rollout.values.reshape(-1), policy.values(flat), rtol=1e-4, atol=1e-6)
-    assert_allclose(rollout.x, policy.encoder.encode(flat[:-2]), rtol=1e-6)
-    log_probs, _ = policy.evaluate(flat[:-2], rollout.actions.reshape(-1))
+    assert_allclose(rollout.x, policy.preprocessor.apply(flat[:-2]), rtol=1e-6)
+    log_probs, _ = policy.evaluate_actions(flat[:-2], rollout.actions.reshape(-1))
     assert_allclose(rollout.log_probs.reshape(-1), log_probs, rtol=1e-4, atol=1e-6)
     assert (np.stack(envs.taken) == rollout.actions + 10).all()  # the env gets its own numbering
     again_noise = policy.distribution.noise(np.random.default_rng(3), 8, 2)
@@ -334,7 +334,7 @@ def test_images_are_judged_by_the_policy_that_acts() -> None:
         collector = Collector(envs, policy, 7)
         for seed in range(2):
             rollout, _ = collector.collect(policy, np.random.default_rng(seed))
-            log_probs, values = policy.evaluate(rollout.x, rollout.actions.reshape(-1))
+            log_probs, values = policy.evaluate_actions(rollout.x, rollout.actions.reshape(-1))
             assert_allclose(rollout.log_probs.reshape(-1), log_probs, rtol=1e-4, atol=1e-5)
             assert_allclose(rollout.values[:-1].reshape(-1), values, rtol=1e-4, atol=1e-5)
             assert np.ptp(values) > 0
@@ -395,7 +395,7 @@ class GamesOfTwoLives(ScriptedEnvs):
         step = super().step(actions)
         done = step.terminated | step.truncated
         lost = done & (np.array(self.episode) % 2 == 1)
-        step.going_on = lost if lost.any() else None
+        step.life_lost = lost if lost.any() else None
         return step
 
 

@@ -9,8 +9,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from gymnast.envs.backends.in_process import InProcessEnvs
 from gymnast.envs.build import build_envs, env_seeds
-from gymnast.envs.in_process import InProcessEnvs
 from gymnast.envs.settings import EnvConfig
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
@@ -100,7 +100,7 @@ def test_sampling_takes_other_actions_and_repeats_with_its_generator() -> None:
 def test_statistics_stay_as_training_left_them() -> None:
     envs = build_envs(EnvConfig(id="Pendulum-v1", backend="sync"), n_envs=2, seed=3, training=False)
     policy = policy_for(envs, normalize_obs="running")
-    policy.encoder.observe(envs.reset())
+    policy.preprocessor.observe(envs.reset())
     before = policy.arrays()
     evaluate(policy, envs, 2)
     after = policy.arrays()

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from gymnast.algorithms.objective import batch_of
+from gymnast.algorithms.batch import batch_of
 from gymnast.config.load import load_config
 from gymnast.envs.contract import Step, StepsWhenReceived
 from gymnast.errors import GymnastError
@@ -123,7 +123,7 @@ def replay(policy: Policy, rollouts: list[dict[str, Any]]) -> None:
                 rollout["values"][t], policy.values(rollout["obs"][t], state), rtol=1e-4, atol=1e-5
             )
             outputs, log_std = network.act_from(rollout["obs"][t], state)
-            known = policy.distribution.evaluate(np, outputs, log_std, rollout["actions"][t])
+            known = policy.distribution.evaluate_actions(np, outputs, log_std, rollout["actions"][t])
             assert_allclose(rollout["log_probs"][t], known.log_prob, rtol=1e-4, atol=1e-5)
             for i, last in rollout["finals"][t]:  # the true last observation, from the state before the reset
                 worth = policy.values(last[None], state.rows([i]))[0]
@@ -194,7 +194,7 @@ def test_the_first_ratio_is_1_in_every_minibatch(
     for minibatch in _minibatches(policy.network, batch, 8, rng):
         assert len(minibatch) == 8
         outputs, log_std, values = policy.network.forward(minibatch.x)
-        new = policy.distribution.evaluate(policy.network.xp, outputs, log_std, minibatch.actions)
+        new = policy.distribution.evaluate_actions(policy.network.xp, outputs, log_std, minibatch.actions)
         assert_allclose(new.log_prob.numpy(), minibatch.log_probs.numpy(), rtol=1e-4, atol=1e-5)
         assert_allclose(values.numpy(), minibatch.values.numpy(), rtol=1e-4, atol=1e-5)
         seen += minibatch.advantages.numpy().astype(int).tolist()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gymnast.runs.checkpoint import Checkpoint, save_checkpoint
-from gymnast.runs.store import Run, create_run
+from gymnast.runs.store import RunFolder, create_run
 
 
 @pytest.fixture
@@ -17,8 +17,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def new_run(root: Path) -> Callable[..., Run]:
-    def make(env: str = "CartPole-v1", **info: Any) -> Run:
+def new_run(root: Path) -> Callable[..., RunFolder]:
+    def make(env: str = "CartPole-v1", **info: Any) -> RunFolder:
         facts = {
             "env": env,
             "variant": "ppo",
@@ -33,14 +33,14 @@ def new_run(root: Path) -> Callable[..., Run]:
 
 
 @pytest.fixture
-def run(new_run: Callable[..., Run]) -> Run:
+def run(new_run: Callable[..., RunFolder]) -> RunFolder:
     return new_run()
 
 
 @pytest.fixture
 def save() -> Callable[..., Checkpoint]:
     def write(
-        run: Run, env_steps: int, score: float | None = None, seed: int | None = None, **extra: Any
+        run: RunFolder, env_steps: int, score: float | None = None, seed: int | None = None, **extra: Any
     ) -> Checkpoint:
         draw = np.random.default_rng(env_steps if seed is None else seed)
         return save_checkpoint(

@@ -26,12 +26,12 @@ from gymnast.runs.checkpoint import (
     save_checkpoint,
     verify,
 )
-from gymnast.runs.store import Run
+from gymnast.runs.store import RunFolder
 
 Save = Callable[..., Checkpoint]
 
 
-def steps(run: Run) -> list[int]:
+def steps(run: RunFolder) -> list[int]:
     return [checkpoint.env_steps for checkpoint in list_checkpoints(run)]
 
 
@@ -43,7 +43,7 @@ def state_path(checkpoint: Checkpoint) -> Path:
     return checkpoint.arrays_path("state", checkpoint.sidecar().copy)
 
 
-def test_everything_comes_back(run: Run) -> None:
+def test_everything_comes_back(run: RunFolder) -> None:
     draw = np.random.default_rng(3)
     policy = {"w": draw.normal(size=(3, 2)).astype(np.float32), "count": np.array(12, dtype=np.int64)}
     state = {
@@ -84,7 +84,7 @@ def test_everything_comes_back(run: Run) -> None:
     json.loads(saved.json_path.read_text(), parse_constant=no_constant)
 
 
-def test_arrays_have_no_place_among_metrics(run: Run) -> None:
+def test_arrays_have_no_place_among_metrics(run: RunFolder) -> None:
     with pytest.raises(GymnastError, match=r"plain numbers, not arrays: metrics/a"):
         save_checkpoint(
             run,
@@ -99,7 +99,7 @@ def test_arrays_have_no_place_among_metrics(run: Run) -> None:
     assert [path.name for path in run.checkpoints.iterdir()] == []
 
 
-def test_references(run: Run, save: Save) -> None:
+def test_references(run: RunFolder, save: Save) -> None:
     with pytest.raises(GymnastError, match=r"has no checkpoint yet"):
         resolve(run)
     save(run, 100)
@@ -120,7 +120,7 @@ def test_references(run: Run, save: Save) -> None:
         resolve(run, "../../x")
 
 
-def test_of_equal_scores_the_latest_is_best(run: Run, save: Save) -> None:
+def test_of_equal_scores_the_latest_is_best(run: RunFolder, save: Save) -> None:
     for step in (100, 200, 300):
         save(run, step, score=500.0 if step < 300 else 1.0)
     best = best_checkpoint(run)
@@ -128,7 +128,7 @@ def test_of_equal_scores_the_latest_is_best(run: Run, save: Save) -> None:
     assert best.env_steps == 200
 
 
-def test_a_mix_solved_with_a_lower_mean_is_better_than_one_that_is_not_solved(run: Run, save: Save) -> None:
+def test_a_mix_solved_with_a_lower_mean_beats_one_that_is_not_solved(run: RunFolder, save: Save) -> None:
     for step, score, solved in ((100, 745.0, False), (200, 744.0, True), (300, 760.0, False)):
         save(run, step, score=score, **{"eval/solved": solved, "eval/task/a/return/mean": 80.0})
         prune(run, keep=1)
@@ -136,7 +136,7 @@ def test_a_mix_solved_with_a_lower_mean_is_better_than_one_that_is_not_solved(ru
     assert steps(run) == [200, 300], "the one that solved was not pruned"
 
 
-def test_prune_keeps_the_newest_and_the_best(run: Run, save: Save) -> None:
+def test_prune_keeps_the_newest_and_the_best(run: RunFolder, save: Save) -> None:
     for step in range(100, 1000, 100):
         save(run, step, score=9.0 if step == 300 else 1.0)
         prune(run, keep=2)
@@ -146,7 +146,7 @@ def test_prune_keeps_the_newest_and_the_best(run: Run, save: Save) -> None:
         verify(checkpoint)
 
 
-def test_the_same_step_twice(run: Run, save: Save) -> None:
+def test_the_same_step_twice(run: RunFolder, save: Save) -> None:
     save(run, 100, score=5.0, seed=1)
     save(run, 100, seed=1)  # the same weights: their score is still theirs
     assert resolve(run).sidecar().score == 5.0
@@ -160,7 +160,7 @@ def test_the_same_step_twice(run: Run, save: Save) -> None:
 
 
 def test_the_same_step_twice_survives_a_kill_at_any_write(
-    run: Run, save: Save, monkeypatch: pytest.MonkeyPatch
+    run: RunFolder, save: Save, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = save(run, 100, score=5.0, seed=1)
     real = checkpoints.write_atomic
@@ -228,7 +228,7 @@ DAMAGES = [truncate, flip_policy, flip_state, flip_score, drop_state, junk_json,
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_newest_falls_back_with_a_warning(
-    run: Run, save: Save, damage: Callable[[Checkpoint], None]
+    run: RunFolder, save: Save, damage: Callable[[Checkpoint], None]
 ) -> None:
     save(run, 100, score=1.0)
     newest = save(run, 200, score=2.0)
@@ -248,7 +248,7 @@ def test_a_damaged_newest_falls_back_with_a_warning(
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_step_can_be_saved_again(
-    run: Run, save: Save, damage: Callable[[Checkpoint], None]
+    run: RunFolder, save: Save, damage: Callable[[Checkpoint], None]
 ) -> None:
     damage(save(run, 200, score=2.0))
     verify(save(run, 200, score=3.0))
@@ -256,7 +256,7 @@ def test_a_damaged_step_can_be_saved_again(
     assert len(list(run.checkpoints.iterdir())) == 6
 
 
-def test_all_damaged(run: Run, save: Save) -> None:
+def test_all_damaged(run: RunFolder, save: Save) -> None:
     with pytest.raises(GymnastError, match=r"has no checkpoint yet"):
         latest_intact(run, print)
     for step in (100, 200):
@@ -268,7 +268,7 @@ def test_all_damaged(run: Run, save: Save) -> None:
 
 
 def test_a_checkpoint_of_a_later_format_says_so(
-    run: Run, save: Save, monkeypatch: pytest.MonkeyPatch
+    run: RunFolder, save: Save, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved = save(run, 100)
     monkeypatch.setattr(checkpoints, "FORMAT", 0)
@@ -276,7 +276,7 @@ def test_a_checkpoint_of_a_later_format_says_so(
         saved.sidecar()
 
 
-def test_leftovers_of_a_killed_save_are_cleaned_by_the_next(run: Run, save: Save) -> None:
+def test_leftovers_of_a_killed_save_are_cleaned_by_the_next(run: RunFolder, save: Save) -> None:
     (run.checkpoints / "000000000050.policy.safetensors").write_bytes(b"arrays without their JSON")
     (run.checkpoints / ".000000000050.state.safetensors.tmp").write_bytes(b"half")
     (run.checkpoints / "notes.txt").write_text("a user's own file stays")
@@ -285,7 +285,7 @@ def test_leftovers_of_a_killed_save_are_cleaned_by_the_next(run: Run, save: Save
     assert (run.checkpoints / "notes.txt").exists()
 
 
-def test_a_full_disk_stops_the_save_and_keeps_the_last(run: Run, save: Save) -> None:
+def test_a_full_disk_stops_the_save_and_keeps_the_last(run: RunFolder, save: Save) -> None:
     first = save(run, 100, score=1.0)
     code = (
         "import resource, sys; from pathlib import Path; import numpy as np\n"
@@ -293,7 +293,7 @@ def test_a_full_disk_stops_the_save_and_keeps_the_last(run: Run, save: Save) -> 
         "from gymnast.runs.checkpoint import save_checkpoint; from gymnast.runs.store import Run\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
         "try:\n"
-        "    save_checkpoint(Run(Path(sys.argv[1])), env_steps=200, policy={}, counters={},\n"
+        "    save_checkpoint(RunFolder(Path(sys.argv[1])), env_steps=200, policy={}, counters={},\n"
         "        state={'m': np.zeros(100_000)}, metrics={}, score=None, reason='time')\n"
         "except RunFailed as error: print(error)\n"
     )

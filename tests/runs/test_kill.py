@@ -10,23 +10,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gymnast.metrics.csv_file import read_metrics
-from gymnast.metrics.recorder import Recorder
+from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import latest_intact, list_checkpoints, load_checkpoint, rewind, verify
-from gymnast.runs.store import Run
+from gymnast.runs.store import RunFolder
 
 TRAINING = """
 import sys
 from pathlib import Path
 import numpy as np
 from gymnast.metrics.catalogue import COUNTERS
-from gymnast.metrics.recorder import Recorder
+from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import latest_intact, load_checkpoint, list_checkpoints, prune, rewind
 from gymnast.runs.checkpoint import save_checkpoint
-from gymnast.runs.store import Run
+from gymnast.runs.store import RunFolder
 
-run = Run(Path(sys.argv[1]))
+run = RunFolder(Path(sys.argv[1]))
 with run.lock():
     updates = 0
     recorder = Recorder(run.metrics_path)
@@ -52,7 +52,7 @@ with run.lock():
 """
 
 
-def test_killed_at_random_moments(run: Run, root: Path, new_run: Callable[..., Run]) -> None:
+def test_killed_at_random_moments(run: RunFolder, root: Path, new_run: Callable[..., RunFolder]) -> None:
     quiet = new_run()
     draw = random.Random(5)
     reached = 0

@@ -9,14 +9,14 @@ from gymnast.errors import GymnastError
 from gymnast.runs import registry, store
 from gymnast.runs.checkpoint import Checkpoint
 from gymnast.runs.references import find_checkpoint, find_run, parse_reference
-from gymnast.runs.store import Run
+from gymnast.runs.store import RunFolder
 
-NewRun = Callable[..., Run]
+NewRun = Callable[..., RunFolder]
 Save = Callable[..., Checkpoint]
 
 
 @pytest.fixture
-def named(root: Path, new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> dict[str, Run]:
+def named(root: Path, new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> dict[str, RunFolder]:
     runs = {}
     for name in ("kaaaaaa1", "kaaabbb2", "zebra123"):
         monkeypatch.setattr(store, "_new_id", lambda _, name=name: name)
@@ -24,7 +24,7 @@ def named(root: Path, new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> dict[
     return runs
 
 
-def test_ids_prefixes_and_last(root: Path, named: dict[str, Run]) -> None:
+def test_ids_prefixes_and_last(root: Path, named: dict[str, RunFolder]) -> None:
     assert find_run(root, "kaaaaaa1").id == "kaaaaaa1"
     assert find_run(root, "kaaab").id == "kaaabbb2"
     assert find_run(root, "z").id == "zebra123"
@@ -46,7 +46,7 @@ def test_no_runs_at_all(root: Path) -> None:
 
 
 def test_best_run(
-    root: Path, named: dict[str, Run], new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+    root: Path, named: dict[str, RunFolder], new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(GymnastError, match=r"no run in .* was evaluated yet"):
         find_run(root, "@best")
@@ -79,7 +79,7 @@ def test_best_run(
 )
 def test_parse(
     root: Path,
-    named: dict[str, Run],
+    named: dict[str, RunFolder],
     monkeypatch: pytest.MonkeyPatch,
     text: str,
     parsed: tuple[str, str | None],
@@ -89,7 +89,7 @@ def test_parse(
 
 
 def test_checkpoints_by_name_and_path(
-    root: Path, named: dict[str, Run], save: Save, monkeypatch: pytest.MonkeyPatch
+    root: Path, named: dict[str, RunFolder], save: Save, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = named["kaaaaaa1"]
     save(run, 300, score=8.0)
@@ -100,7 +100,7 @@ def test_checkpoints_by_name_and_path(
     assert find_checkpoint(root, str(run.path / "@best")).env_steps == 300
     monkeypatch.chdir(root)
     path = "kaaaaaa1/checkpoints/000000000400.state.safetensors"
-    assert find_checkpoint(Path("elsewhere"), path) == Checkpoint(Run(run.path.resolve()), 400)
+    assert find_checkpoint(Path("elsewhere"), path) == Checkpoint(RunFolder(run.path.resolve()), 400)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_checkpoints_by_name_and_path(
         "/",
     ],
 )
-def test_references_from_outside_stay_inside(root: Path, named: dict[str, Run], bad: str) -> None:
+def test_references_from_outside_stay_inside(root: Path, named: dict[str, RunFolder], bad: str) -> None:
     with pytest.raises(GymnastError):
         find_run(root, bad, allow_paths=False)
     with pytest.raises(GymnastError):
@@ -129,7 +129,7 @@ def test_references_from_outside_stay_inside(root: Path, named: dict[str, Run], 
 
 
 @pytest.mark.parametrize("bad", ["..", "/etc/passwd", "a\x00/b", "x/" * 3000, "~nobody/x", "", "/"])
-def test_paths_that_are_no_runs(root: Path, named: dict[str, Run], bad: str) -> None:
+def test_paths_that_are_no_runs(root: Path, named: dict[str, RunFolder], bad: str) -> None:
     with pytest.raises(GymnastError, match=r"is not a run folder|no run"):
         find_run(root, bad)
     with pytest.raises(GymnastError):
@@ -137,7 +137,7 @@ def test_paths_that_are_no_runs(root: Path, named: dict[str, Run], bad: str) -> 
 
 
 def test_a_link_out_of_the_folder_is_refused_from_outside(
-    root: Path, named: dict[str, Run], tmp_path: Path
+    root: Path, named: dict[str, RunFolder], tmp_path: Path
 ) -> None:
     hidden = tmp_path / "secrets"
     hidden.mkdir()

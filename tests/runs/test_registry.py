@@ -12,17 +12,17 @@ import pytest
 
 from gymnast.errors import GymnastError
 from gymnast.metrics.catalogue import COUNTERS
-from gymnast.metrics.recorder import Recorder
+from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import Checkpoint
 from gymnast.runs.registry import RunEntry, entries, entry_of, rebuild, update
-from gymnast.runs.store import Run, delete_run
+from gymnast.runs.store import RunFolder, delete_run
 
-NewRun = Callable[..., Run]
+NewRun = Callable[..., RunFolder]
 Save = Callable[..., Checkpoint]
 
 
-def write_evals(run: Run, scores: dict[int, float], budget: int) -> None:
+def write_evals(run: RunFolder, scores: dict[int, float], budget: int) -> None:
     with Recorder(run.metrics_path) as recorder:
         for step, score in scores.items():
             row = dict.fromkeys(COUNTERS, 0) | {"time/env_steps": step, "time/progress": step / budget}
@@ -52,7 +52,7 @@ def test_newest_first_and_updated(root: Path, new_run: NewRun) -> None:
     assert [item["id"] for item in document["runs"]] == [second.id, first.id]
 
 
-def test_bad_fields(root: Path, run: Run) -> None:
+def test_bad_fields(root: Path, run: RunFolder) -> None:
     with pytest.raises(GymnastError, match=r"no field 'best_scor' .did you mean 'best_score'"):
         update(root, run.id, best_scor=1)
     with pytest.raises(GymnastError, match=r"a run is running, finished, interrupted, failed, not 'done'"):
@@ -61,7 +61,7 @@ def test_bad_fields(root: Path, run: Run) -> None:
         update(root, "../x", status="failed")
 
 
-def test_a_killed_run_is_listed_as_interrupted(root: Path, run: Run) -> None:
+def test_a_killed_run_is_listed_as_interrupted(root: Path, run: RunFolder) -> None:
     with run.lock():
         update(root, run.id, status="running")
         assert entries(root)[0].status == "running"
@@ -73,7 +73,7 @@ def test_a_killed_run_is_listed_as_interrupted(root: Path, run: Run) -> None:
         assert entry_of(run).reason is None  # it goes on
 
 
-def test_nan_scores_are_none(root: Path, run: Run) -> None:
+def test_nan_scores_are_none(root: Path, run: RunFolder) -> None:
     update(root, run.id, status="failed", last_score=float("nan"))
     assert "NaN" not in (root / "registry.json").read_text()
     (root / "registry.json").unlink()
@@ -113,7 +113,9 @@ def test_a_lost_or_damaged_index_is_rebuilt_the_same(
     assert rebuild(root) == before
 
 
-def test_a_lost_status_is_worked_out_from_checkpoints_and_metrics(root: Path, run: Run, save: Save) -> None:
+def test_a_lost_status_is_rebuilt_from_checkpoints_and_metrics(
+    root: Path, run: RunFolder, save: Save
+) -> None:
     save(run, 100, score=7.0, **{"eval/solved": 1})
     save(run, 200, score=5.0)
     save(run, 300)
@@ -133,7 +135,7 @@ def test_a_lost_status_is_worked_out_from_checkpoints_and_metrics(root: Path, ru
         assert entry.merit is not None
 
 
-def test_wrong_types_in_a_runs_own_files_do_not_break_the_list(root: Path, run: Run) -> None:
+def test_wrong_types_in_a_runs_own_files_do_not_break_the_list(root: Path, run: RunFolder) -> None:
     run.info_path.write_text('{"created": 5, "env": ["x"], "seed": true, "extra": 1}')
     run.status_path.write_text('{"status": "dancing", "best_score": "high", "solved": 1, "env_steps": 7}')
     entry = entries(root)[0]
@@ -157,7 +159,7 @@ def test_listing_creates_nothing(root: Path) -> None:
     assert not root.exists()
 
 
-def test_a_stale_index_is_caught_up(root: Path, run: Run) -> None:
+def test_a_stale_index_is_caught_up(root: Path, run: RunFolder) -> None:
     update(root, run.id, status="running", env_steps=10)
     behind = (root / "registry.json").read_text()
     update(root, run.id, status="finished", env_steps=20)

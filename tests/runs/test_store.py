@@ -11,9 +11,9 @@ import pytest
 
 from gymnast.errors import GymnastError
 from gymnast.runs.provenance import describe_process, redact
-from gymnast.runs.store import RUN_ID, Run, create_run, delete_run, open_run, run_folders, runs_root
+from gymnast.runs.store import RUN_ID, RunFolder, create_run, delete_run, open_run, run_folders, runs_root
 
-NewRun = Callable[..., Run]
+NewRun = Callable[..., RunFolder]
 
 
 def test_where_runs_live(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -83,19 +83,19 @@ def test_half_made_folders_are_never_runs_and_old_ones_are_swept(root: Path, new
 @pytest.mark.parametrize(
     "bad", ["..", "../abcdefgh", "abcdefgh/..", "ABCDEFGH", "", "a", "abcdefg\n", "1bcdefgh"]
 )
-def test_ids_never_leave_the_runs_folder(root: Path, run: Run, bad: str) -> None:
+def test_ids_never_leave_the_runs_folder(root: Path, run: RunFolder, bad: str) -> None:
     with pytest.raises(GymnastError, match=r"is not a run id"):
         open_run(root, bad)
 
 
-def test_open_run_offers_the_nearest(root: Path, run: Run) -> None:
+def test_open_run_offers_the_nearest(root: Path, run: RunFolder) -> None:
     assert open_run(root, run.id) == run
     typo = run.id[:-1] + ("a" if run.id[-1] != "a" else "b")
     with pytest.raises(GymnastError, match=f"did you mean '{run.id}'"):
         open_run(root, typo)
 
 
-def test_one_process_at_a_time_trains_a_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_at_a_time_trains_a_run(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gymnast.runs.store._LOCK_SECONDS", 0.05)
     assert not run.is_locked()
     holder = subprocess.Popen(
@@ -103,7 +103,7 @@ def test_one_process_at_a_time_trains_a_run(run: Run, monkeypatch: pytest.Monkey
             sys.executable,
             "-c",
             "import sys; from pathlib import Path; from gymnast.runs.store import Run\n"
-            "with Run(Path(sys.argv[1])).lock(): print('held', flush=True); sys.stdin.read()",
+            "with RunFolder(Path(sys.argv[1])).lock(): print('held', flush=True); sys.stdin.read()",
             str(run.path),
         ],
         stdin=subprocess.PIPE,
@@ -132,7 +132,7 @@ def test_delete(root: Path, new_run: NewRun) -> None:
     assert [path.name for path in root.iterdir()] == [other.id]
 
 
-def test_resumes_are_noted_with_the_config_they_changed(run: Run) -> None:
+def test_resumes_are_noted_with_the_config_they_changed(run: RunFolder) -> None:
     before = run.config_text()
     run.note_resume(100, {"command": ["a"]}, before)
     run.note_resume(200, {"command": ["b"], "budget_env_steps": 500}, "seed: 2\n")
@@ -144,7 +144,7 @@ def test_resumes_are_noted_with_the_config_they_changed(run: Run) -> None:
     assert run.config_text() == "seed: 2\n"
 
 
-def test_a_config_that_cannot_be_read(run: Run) -> None:
+def test_a_config_that_cannot_be_read(run: RunFolder) -> None:
     run.config_path.unlink()
     with pytest.raises(GymnastError, match=f"config of run {run.id} cannot be read"):
         run.config_text()

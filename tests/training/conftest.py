@@ -11,22 +11,23 @@ import pytest
 
 from gymnast import api
 from gymnast.runs.checkpoint import list_checkpoints, load_checkpoint
-from gymnast.training.keys import Command, Control
+from gymnast.training.requests import Request
+from gymnast.training.run.keys import TerminalKeys
 
 # What depends on the clock; all else must repeat to the last bit.
 CLOCK = ("time/seconds", "time/fps", "time/collect_seconds", "time/update_seconds", "time/eval_seconds")
 OF_THE_MACHINE = (*CLOCK, "env/restarts")  # what says nothing about learning; only `workers` has the last
 
 
-class PressAt(Control):
+class PressAt(TerminalKeys):
     """A user who presses keys after given updates."""
 
-    def __init__(self, presses: dict[int, Command]) -> None:
+    def __init__(self, presses: dict[int, Request]) -> None:
         super().__init__(fd=None)
         self.presses = presses
         self.updates = 0
 
-    def poll(self) -> set[Command]:
+    def poll(self) -> set[Request]:
         self.updates += 1
         return {self.presses[self.updates]} if self.updates in self.presses else set()
 
@@ -35,7 +36,7 @@ STEPS = 64  # env steps of an update of `train_short`
 
 
 def train_in_short(
-    reference: str, runs_dir: Path, updates: int = 6, control: Control | None = None, **changes: Any
+    reference: str, runs_dir: Path, updates: int = 6, requests: TerminalKeys | None = None, **changes: Any
 ) -> api.Run:
     common = {
         "env.n_envs": 4,
@@ -51,25 +52,25 @@ def train_in_short(
     if changes.get("algo__name", "ppo") != "ppo":  # one step an update: nothing to set
         del common["algo.batch_size"], common["algo.n_epochs"]
     overrides = common | {key.replace("__", "."): value for key, value in changes.items()}
-    return api.train(reference, overrides=overrides, runs_dir=runs_dir, control=control)
+    return api.train(reference, overrides=overrides, runs_dir=runs_dir, requests=requests)
 
 
 @pytest.fixture(scope="session")
 def train() -> Callable[..., api.Run]:
-    """`train(reference, runs_dir, updates=6, control=None, eval__every=…)`: updates of 64 env steps."""
+    """`train(reference, runs_dir, updates=6, requests=None, eval__every=…)`: updates of 64 env steps."""
     return train_in_short
 
 
 @pytest.fixture(scope="session")
-def press() -> Callable[..., Control]:
-    """`press({3: Command.STOP})`: that key after the third update from here."""
+def press() -> Callable[..., TerminalKeys]:
+    """`press({3: Request.STOP})`: that key after the third update from here."""
     return PressAt
 
 
 @pytest.fixture(scope="session")
-def stop_after() -> Callable[[int], Control]:
-    """A control that stops the run once it has done so many updates."""
-    return lambda updates: PressAt({updates: Command.STOP})
+def stop_after() -> Callable[[int], TerminalKeys]:
+    """A requests that stops the run once it has done so many updates."""
+    return lambda updates: PressAt({updates: Request.STOP})
 
 
 def rows_of(run: api.Run) -> list[dict[str, Any]]:

@@ -14,11 +14,12 @@ from gymnast import api
 from gymnast.errors import GymnastError
 from gymnast.metrics.catalogue import COUNTERS, spec
 from gymnast.runs.checkpoint import list_checkpoints
-from gymnast.training.keys import Command, Control
+from gymnast.training.requests import Request
+from gymnast.training.run.keys import TerminalKeys
 
 STEPS = 64
 Train = Callable[..., api.Run]
-Press = Callable[[dict[int, Command]], Control]
+Press = Callable[[dict[int, Request]], TerminalKeys]
 
 
 def test_env_steps_end_with_the_update_that_reaches_them(train: Train, tmp_path: Path) -> None:
@@ -132,32 +133,32 @@ def test_counters_agree_in_every_row(train: Train, tmp_path: Path) -> None:
 
 
 def test_paused_time_is_no_training_time(train: Train, tmp_path: Path, press: Press) -> None:
-    control = press({2: Command.PAUSE})
+    requests = press({2: Request.PAUSE})
     waited: list[float] = []
 
-    def wait(seconds: float) -> set[Command]:
+    def wait(seconds: float) -> set[Request]:
         time.sleep(0.1)
         waited.append(seconds)
-        return {Command.PAUSE} if len(waited) == 5 else set()
+        return {Request.PAUSE} if len(waited) == 5 else set()
 
-    control.wait = wait  # type: ignore[method-assign]
+    requests.wait = wait  # type: ignore[method-assign]
     began = time.perf_counter()
-    run = train("CartPole-v1:ppo", tmp_path, updates=3, eval__every=0, control=control)
+    run = train("CartPole-v1:ppo", tmp_path, updates=3, eval__every=0, requests=requests)
     assert len(waited) == 5
     assert run.outcome.status == "finished"
     assert time.perf_counter() - began - run.outcome.seconds >= 0.5
 
 
 def test_stop_while_paused_stops(train: Train, tmp_path: Path, press: Press) -> None:
-    control = press({2: Command.PAUSE})
-    control.wait = lambda seconds: {Command.STOP}  # type: ignore[method-assign]
-    run = train("CartPole-v1:ppo", tmp_path, eval__every=0, control=control)
+    requests = press({2: Request.PAUSE})
+    requests.wait = lambda seconds: {Request.STOP}  # type: ignore[method-assign]
+    run = train("CartPole-v1:ppo", tmp_path, eval__every=0, requests=requests)
     assert run.outcome.status == "interrupted"
     assert run.outcome.env_steps == 2 * STEPS
 
 
 def test_key_saves_now(train: Train, tmp_path: Path, press: Press) -> None:
-    run = train("CartPole-v1:ppo", tmp_path, eval__every=0, control=press({2: Command.CHECKPOINT}))
+    run = train("CartPole-v1:ppo", tmp_path, eval__every=0, requests=press({2: Request.CHECKPOINT}))
     assert [c.env_steps for c in list_checkpoints(run.folder)] == [2 * STEPS, 6 * STEPS]
     assert list_checkpoints(run.folder)[0].sidecar().reason == "user"
 

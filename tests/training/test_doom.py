@@ -10,7 +10,7 @@ import pytest
 
 from gymnast import api
 from gymnast.metrics.csv_file import read_metrics
-from gymnast.training.keys import Control
+from gymnast.training.requests import Requests
 
 pytest.importorskip("vizdoom")
 pytest.importorskip("torch")
@@ -30,11 +30,13 @@ SHORT: dict[str, Any] = {
 
 
 def test_a_stopped_run_goes_on_in_the_very_same_episodes(
-    tmp_path: Path, stop_after: Callable[[int], Control], assert_same_run: Callable[[api.Run, api.Run], None]
+    tmp_path: Path,
+    stop_after: Callable[[int], Requests],
+    assert_same_run: Callable[[api.Run, api.Run], None],
 ) -> None:
     start: dict[str, Any] = {"reference": "VizDoom-DefendTheCenter-v0:ppo-conv", "overrides": SHORT}
     whole = api.train(**start, runs_dir=tmp_path)
-    stopped = api.train(**start, runs_dir=tmp_path, control=stop_after(2))
+    stopped = api.train(**start, runs_dir=tmp_path, requests=stop_after(2))
     assert stopped.outcome.status == "interrupted"
     parts = api.resume(stopped.id, runs_dir=tmp_path)
     assert_same_run(whole, parts)

@@ -16,7 +16,8 @@ from gymnast.envs.build import env_seeds
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import best_checkpoint, list_checkpoints
 from gymnast.training.evaluator import EvalSchedule, evaluation_seed
-from gymnast.training.keys import Command, Control
+from gymnast.training.requests import Request
+from gymnast.training.run.keys import TerminalKeys
 from gymnast.training.state import TrainState
 
 STEPS = 64  # env steps of an update in every run here
@@ -215,8 +216,8 @@ def test_solved_is_noted_where_it_does_not_stop(train: Train, tmp_path: Path) ->
 
 
 def test_key_evaluates_now(
-    train: Train, tmp_path: Path, press: Callable[[dict[int, Command]], Control]
+    train: Train, tmp_path: Path, press: Callable[[dict[int, Request]], TerminalKeys]
 ) -> None:
-    run = train("CartPole-v1:ppo", tmp_path, control=press({3: Command.EVALUATE}), eval__every=0)
+    run = train("CartPole-v1:ppo", tmp_path, requests=press({3: Request.EVALUATE}), eval__every=0)
     assert evaluated(run) == [3]
     assert api.evaluate(f"{run.id}/@best", episodes=5, runs_dir=tmp_path).env_steps == 3 * STEPS

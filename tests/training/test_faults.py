@@ -19,10 +19,10 @@ from gymnast.envs.build import env_seeds
 from gymnast.errors import GymnastError, MissingExtra, RunFailed
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import list_checkpoints, verify
-from gymnast.runs.store import Run as RunFolder
+from gymnast.runs.store import RunFolder
 from gymnast.training.evaluator import evaluation_seed
-from gymnast.training.keys import Control
-from gymnast.training.runlog import RunLog
+from gymnast.training.run.keys import TerminalKeys
+from gymnast.training.run.log import RunLog
 
 HERE = Path(__file__).parent
 N_ENVS, N_STEPS = 4, 16
@@ -340,11 +340,11 @@ def test_damaged_newest_checkpoint_falls_back_and_ends_the_same(
     damage: str,
     tmp_path: Path,
     train: Callable[..., api.Run],
-    stop_after: Callable[[int], Control],
+    stop_after: Callable[[int], TerminalKeys],
     assert_same_run: Callable[[api.Run, api.Run], None],
 ) -> None:
     whole = train("CartPole-v1:ppo", tmp_path, checkpoint__every=UPDATE)
-    run = train("CartPole-v1:ppo", tmp_path, checkpoint__every=UPDATE, control=stop_after(4))
+    run = train("CartPole-v1:ppo", tmp_path, checkpoint__every=UPDATE, requests=stop_after(4))
     newest = list_checkpoints(run.folder)[-1]
     arrays = newest.arrays_path("state", newest.sidecar().copy)
     if damage == "cut":
@@ -365,9 +365,9 @@ def test_damaged_newest_checkpoint_falls_back_and_ends_the_same(
 
 
 def test_all_checkpoints_damaged_is_said(
-    tmp_path: Path, train: Callable[..., api.Run], stop_after: Callable[[int], Control]
+    tmp_path: Path, train: Callable[..., api.Run], stop_after: Callable[[int], TerminalKeys]
 ) -> None:
-    run = train("CartPole-v1:ppo", tmp_path, control=stop_after(3))
+    run = train("CartPole-v1:ppo", tmp_path, requests=stop_after(3))
     for checkpoint in list_checkpoints(run.folder):
         os.truncate(checkpoint.arrays_path("policy", checkpoint.sidecar().copy), 10)
     with pytest.raises(RunFailed, match=r"every checkpoint of run .* is damaged"):
@@ -375,9 +375,9 @@ def test_all_checkpoints_damaged_is_said(
 
 
 def test_second_process_on_one_run_is_told(
-    tmp_path: Path, train: Callable[..., api.Run], stop_after: Callable[[int], Control]
+    tmp_path: Path, train: Callable[..., api.Run], stop_after: Callable[[int], TerminalKeys]
 ) -> None:
-    run = train("CartPole-v1:ppo", tmp_path, control=stop_after(2))
+    run = train("CartPole-v1:ppo", tmp_path, requests=stop_after(2))
     before = run.folder.metrics_path.read_bytes()
     with run.folder.lock():
         done = gymnast(tmp_path, "train", "--resume", run.id, "-q")

@@ -14,7 +14,7 @@ from films import SHORT_PPO, read_film
 from gymnast import api
 from gymnast.errors import GymnastError, MissingExtra
 from gymnast.runs.checkpoint import best_checkpoint
-from gymnast.video import encoder
+from gymnast.video import mp4 as encoder
 
 av = pytest.importorskip("av")
 

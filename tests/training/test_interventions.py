@@ -204,7 +204,7 @@ def test_a_resumed_run_intervenes_as_if_it_had_never_been_stopped(
 ) -> None:
     changes = {"updates": 9, "algo__lr": 1e-3, "interventions": RULES}
     straight = train("CartPole-v1:ppo", tmp_path / "one", **changes)
-    train("CartPole-v1:ppo", tmp_path / "two", control=stop_after(stop), **changes)
+    train("CartPole-v1:ppo", tmp_path / "two", requests=stop_after(stop), **changes)
     assert_same_run(straight, api.resume("@last", runs_dir=tmp_path / "two"))
 
 

@@ -15,25 +15,26 @@ from pathlib import Path
 
 import pytest
 
-from gymnast.training.keys import Command, Control
+from gymnast.training.requests import Request
+from gymnast.training.run.keys import TerminalKeys
 
 LISTEN = """
 import sys, termios, time
-from gymnast.training.keys import Control
+from gymnast.training.run.keys import TerminalKeys
 
 def modes():
     flags = termios.tcgetattr(0)[3]
     return "single" if not flags & (termios.ICANON | termios.ECHO) else "lines"
 
-with Control(on_help=lambda text: print("HELP", text.splitlines()[0], flush=True),
+with TerminalKeys(on_help=lambda text: print("HELP", text.splitlines()[0], flush=True),
              on_suspend=lambda: print("suspending", flush=True),
-             on_resume=lambda: print("resumed", flush=True)) as control:
+             on_resume=lambda: print("resumed", flush=True)) as requests:
     print("before", modes(), flush=True)
-    control.poll()
+    requests.poll()
     print("while", modes(), flush=True)
     end = time.monotonic() + 20
     while time.monotonic() < end:
-        commands = control.poll()
+        commands = requests.poll()
         if commands:
             print("GOT", *sorted(c.name for c in commands), modes(), flush=True)
         if any(c.name == "STOP" for c in commands):
@@ -141,14 +142,15 @@ def test_what_is_asked_for_during_a_pause_happens_after_it(tmp_path: Path) -> No
     script = tmp_path / "pause.py"
     script.write_text(
         "import time\n"
-        "from gymnast.training.keys import Command, Control\n"
-        "with Control() as control:\n"
-        "    control.poll(); print('paused', flush=True)\n"
-        "    while Command.PAUSE not in control.wait(5.0): pass\n"
+        "from gymnast.training.requests import Request\n"
+        "from gymnast.training.run.keys import TerminalKeys\n"
+        "with TerminalKeys() as requests:\n"
+        "    requests.poll(); print('paused', flush=True)\n"
+        "    while Request.PAUSE not in requests.wait(5.0): pass\n"
         "    time.sleep(0.1)\n"
-        "    print(*sorted(c.name for c in control.poll()), 'end')\n"
+        "    print(*sorted(c.name for c in requests.poll()), 'end')\n"
         "    time.sleep(0.1)\n"
-        "    assert control.poll() == set()\n"
+        "    assert requests.poll() == set()\n"
     )
     terminal = Terminal(str(script))
     try:
@@ -186,10 +188,10 @@ def test_the_terminal_comes_back_after_an_exception(tmp_path: Path) -> None:
     script = tmp_path / "crash.py"
     script.write_text(
         "import termios\n"
-        "from gymnast.training.keys import Control\n"
+        "from gymnast.training.run.keys import TerminalKeys\n"
         "try:\n"
-        "    with Control() as control:\n"
-        "        control.poll()\n"
+        "    with TerminalKeys() as requests:\n"
+        "        requests.poll()\n"
         "        assert not termios.tcgetattr(0)[3] & termios.ICANON\n"
         "        raise ZeroDivisionError\n"
         "except ZeroDivisionError:\n"
@@ -207,14 +209,14 @@ def test_a_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
     out = tmp_path / "out"
     script.write_text(
         "import os, signal, time\n"
-        "from gymnast.training.keys import Control\n"
+        "from gymnast.training.run.keys import TerminalKeys\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "with Control() as control:\n"
-        "    control.poll(); os.write(1, b'ready')\n"
+        "with TerminalKeys() as requests:\n"
+        "    requests.poll(); os.write(1, b'ready')\n"
         "    end = time.monotonic() + 10\n"
-        "    while control.listening and time.monotonic() < end:\n"
-        "        control.poll(); time.sleep(0.01)\n"
-        f"open({str(out)!r}, 'w').write('deaf' if not control.listening else 'listening')\n"
+        "    while requests.listening and time.monotonic() < end:\n"
+        "        requests.poll(); time.sleep(0.01)\n"
+        f"open({str(out)!r}, 'w').write('deaf' if not requests.listening else 'listening')\n"
     )
     pid, fd = pty.fork()
     if pid == 0:
@@ -229,9 +231,9 @@ def test_a_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
 
 def test_without_a_terminal_nothing_happens() -> None:
     code = (
-        "from gymnast.training.keys import Control\n"
-        "control = Control()\n"
-        "print(control.listening, control.poll(), control.wait(0.01))"
+        "from gymnast.training.run.keys import TerminalKeys\n"
+        "requests = TerminalKeys()\n"
+        "print(requests.listening, requests.poll(), requests.wait(0.01))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], input="cepq", capture_output=True, text=True, check=True
@@ -243,14 +245,14 @@ def test_a_background_job_is_neither_stopped_nor_heard(tmp_path: Path) -> None:
     script = tmp_path / "background.py"
     script.write_text(
         "import os, termios, time\n"
-        "from gymnast.training.keys import Control\n"
+        "from gymnast.training.run.keys import TerminalKeys\n"
         "child = os.fork()\n"
         "if child == 0:\n"
         "    os.setpgid(0, 0)\n"
-        "    with Control() as control:\n"
+        "    with TerminalKeys() as requests:\n"
         "        for _ in range(5):\n"
-        "            assert control.poll() == set()\n"
-        "            assert control.wait(0.03) == set()\n"
+        "            assert requests.poll() == set()\n"
+        "            assert requests.wait(0.03) == set()\n"
         "    os._exit(7)\n"
         "_, status = os.waitpid(child, os.WUNTRACED)\n"
         "mode = 'lines' if termios.tcgetattr(0)[3] & termios.ICANON else 'single'\n"
@@ -268,12 +270,12 @@ def test_a_terminal_of_another_session_is_left_alone() -> None:
     master, slave = pty.openpty()
     try:
         os.write(master, b"q")
-        with Control(fd=slave) as control:
-            assert control.poll() == set()
+        with TerminalKeys(fd=slave) as requests:
+            assert requests.poll() == set()
     finally:
         os.close(master)
         os.close(slave)
 
 
 def test_every_command_has_one_lower_case_key() -> None:
-    assert [command.value for command in Command] == ["c", "e", "p", "q"]
+    assert [command.value for command in Request] == ["c", "e", "p", "q"]

@@ -17,7 +17,7 @@ from gymnast.metrics.csv_file import read_metrics
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import list_checkpoints, verify
 from gymnast.runs.store import run_folders
-from gymnast.training.outcome import Outcome
+from gymnast.training.run.outcome import Outcome
 
 KILLS = 20
 TYPED = (

@@ -19,7 +19,7 @@ from gymnast.config.load import load_config
 from gymnast.envs.build import make_env
 from gymnast.envs.mix.build import build_task
 from gymnast.errors import GymnastError
-from gymnast.training.keys import Command, Control
+from gymnast.training.requests import Request, Requests
 from gymnast.training.state import TrainState
 
 QUIZ = """
@@ -148,12 +148,12 @@ def test_a_stopped_run_goes_on_to_the_same_end(
     quiz: str,
     tmp_path: Path,
     told: bool,
-    stop_after: Callable[[int], Control],
+    stop_after: Callable[[int], Requests],
     assert_same_run: Callable[[api.Run, api.Run], None],
 ) -> None:
     changes = {"env.task_input": told, "budget.env_steps": 2560, "stop.eval_return": None, "eval.every": 512}
     whole = api.train(quiz, overrides=changes, runs_dir=tmp_path)
-    parted = api.train(quiz, overrides=changes, runs_dir=tmp_path, control=stop_after(4))
+    parted = api.train(quiz, overrides=changes, runs_dir=tmp_path, requests=stop_after(4))
     assert parted.outcome.status == "interrupted"
     assert_same_run(whole, api.resume(parted))
 
@@ -177,7 +177,7 @@ def test_a_resume_may_add_a_task(quiz: str, tmp_path: Path) -> None:
 
 
 def test_evaluation_in_the_background_scores_each_task_the_same(
-    quiz: str, tmp_path: Path, press: Callable[..., Control]
+    quiz: str, tmp_path: Path, press: Callable[..., Requests]
 ) -> None:
     changes = {"budget.env_steps": 1024, "stop.eval_return": None, "eval.every": 1024, "eval.episodes": 6}
     inline = api.train(quiz, overrides=changes, runs_dir=tmp_path)
@@ -228,7 +228,7 @@ def test_an_override_reaches_into_an_entry(quiz: str) -> None:
     assert [t.weight for t in load_config(quiz).config.env.tasks] == [3.0, 1.0]
 
 
-def test_a_key_press_evaluates_every_task(quiz: str, tmp_path: Path, press: Callable[..., Control]) -> None:
+def test_a_key_press_evaluates_every_task(quiz: str, tmp_path: Path, press: Callable[..., Requests]) -> None:
     changes = {"budget.env_steps": 1024, "eval.every": 0, "eval.episodes": 3}
-    run = api.train(quiz, overrides=changes, runs_dir=tmp_path, control=press({2: Command.EVALUATE}))
+    run = api.train(quiz, overrides=changes, runs_dir=tmp_path, requests=press({2: Request.EVALUATE}))
     assert run.metrics()[1]["eval/task/four/return/mean"] is not None

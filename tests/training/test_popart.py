@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gymnast import api
-from gymnast.algorithms.objective import Batch
+from gymnast.algorithms.batch import Batch
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
@@ -53,7 +53,7 @@ def test_values_do_not_change_when_statistics_move(
             1 + abs(before - policy.popart.mean).max() / policy.popart.std
         )
         assert_allclose(policy.values(x), before, atol=2e-5 * unit + 1e-5)
-    log_probs, values = policy.evaluate(x, np.zeros(6, np.int64))
+    log_probs, values = policy.evaluate_actions(x, np.zeros(6, np.int64))
     assert_allclose(values, policy.values(x), rtol=1e-6)
     assert log_probs.shape == (6,)
 
@@ -110,7 +110,7 @@ def test_training_goes_on_bit_for_bit(
 ) -> None:
     changes: dict[str, Any] = {"policy__popart": True, "algo__name": algo}
     straight = train("CartPole-v1:ppo", tmp_path / "one", **changes)
-    train("CartPole-v1:ppo", tmp_path / "two", control=stop_after(3), **changes)
+    train("CartPole-v1:ppo", tmp_path / "two", requests=stop_after(3), **changes)
     resumed = api.resume("@last", runs_dir=tmp_path / "two")
     assert_same_run(straight, resumed)
     row = straight.metrics()[-1]

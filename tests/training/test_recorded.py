@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from gymnast.algorithms.objective import Batch
+from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.ppo import PPO, PPOConfig
+from gymnast.optimizers.build import build_optimizer
 from gymnast.policies.build import build_policy
-from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
 from gymnast.training.update import UpdateStats, update
@@ -47,7 +47,7 @@ def updated(policy: Policy, obs: np.ndarray, *, records: bool, batch_size: int) 
     policy.network.records = records
     rng = np.random.default_rng(2)
     actions = rng.integers(0, 3, SAMPLES)
-    log_probs, values = policy.evaluate(obs, actions)
+    log_probs, values = policy.evaluate_actions(obs, actions)
     advantages = (actions == 1).astype(np.float32)
     batch = Batch(obs, actions, log_probs, values, advantages, np.full(SAMPLES, 3.0, np.float32))
     algo = PPO(PPOConfig(n_epochs=3))
@@ -88,7 +88,7 @@ def test_recorded_acting_is_plain_acting(precision: str) -> None:
     for _ in range(2):
         found = []
         for policy.network.records in (True, False):
-            found.append(policy.act_judged(pixels, noise))
+            found.append(policy.act_and_evaluate(pixels, noise))
         (_, recorded, recorded_values), (_, plain, plain_values) = found
         np.testing.assert_allclose(recorded_values, plain_values, rtol=1e-2, atol=1e-3)
         np.testing.assert_allclose(recorded, plain, rtol=1e-2, atol=1e-3)
@@ -105,7 +105,7 @@ def test_one_thread_may_record_acting_while_another_records_learning() -> None:
         found = []
         for _ in range(12):
             policy: Any = make_policy(PIXELS, settings, "f32")  # a new one has nothing recorded
-            found.append(policy.network.beside(policy.act_judged, pixels, noise)[2])
+            found.append(policy.network.beside(policy.act_and_evaluate, pixels, noise)[2])
         return found
 
     with ThreadPoolExecutor(1) as thread:

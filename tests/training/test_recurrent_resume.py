@@ -15,13 +15,13 @@ import pytest
 
 from gymnast import api
 from gymnast.envs.build import env_seeds
-from gymnast.envs.tmaze import TMazeEnv
+from gymnast.envs.families.tmaze import TMazeEnv
 from gymnast.policies.policy import Policy
 from gymnast.runs.checkpoint import list_checkpoints, load_checkpoint
-from gymnast.training.keys import Control
+from gymnast.training.run.keys import TerminalKeys
 
 Train = Callable[..., api.Run]
-Stopper = Callable[[int], Control]
+Stopper = Callable[[int], TerminalKeys]
 Same = Callable[[api.Run, api.Run], None]
 
 CASES: dict[str, dict[str, Any]] = {
@@ -44,7 +44,7 @@ def test_resumed_run_equals_the_one_never_stopped(
     # A limit of 23 and rollouts of 16 steps: episodes go on over the end of a rollout and are cut off too.
     changes = {"env__max_episode_steps": 23, **CASES[name]}
     whole = train("Acrobot-v1:ppo", tmp_path, updates=8, **changes)
-    parts = train("Acrobot-v1:ppo", tmp_path, updates=8, control=stop_after(3), **changes)
+    parts = train("Acrobot-v1:ppo", tmp_path, updates=8, requests=stop_after(3), **changes)
     assert parts.outcome.status == "interrupted"
     _, state, _ = load_checkpoint(list_checkpoints(parts.folder)[-1])
     assert (np.abs(state["collector"]["memory"]).sum((0, 2)) > 0).any()  # amid an episode
@@ -55,7 +55,7 @@ def test_resumed_run_equals_the_one_never_stopped(
 def test_a_resume_that_starts_episodes_afresh_remembers_nothing(
     train: Train, tmp_path: Path, stop_after: Stopper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = train("Acrobot-v1:ppo", tmp_path, control=stop_after(2), policy__memory="lstm", eval__every=0)
+    run = train("Acrobot-v1:ppo", tmp_path, requests=stop_after(2), policy__memory="lstm", eval__every=0)
     from gymnast.rollout.collector import Collector
 
     collectors: list[Any] = []

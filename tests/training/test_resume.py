@@ -18,11 +18,11 @@ from gymnast import api
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_metrics
 from gymnast.runs.checkpoint import best_checkpoint, list_checkpoints
-from gymnast.training.keys import Control
+from gymnast.training.run.keys import TerminalKeys
 
 UPDATES = 9
 STEPS = 16
-Stopper = Callable[[int], Control]
+Stopper = Callable[[int], TerminalKeys]
 Same = Callable[[api.Run, api.Run], None]
 
 SCHEDULES: dict[str, Any] = {
@@ -107,11 +107,11 @@ def train_in_parts(start: dict[str, Any], stops: Iterable[int], stopper: Stopper
     run: api.Run | None = None
     done = 0
     for stop in (*stops, None):
-        control = None if stop is None else stopper(stop - done)
+        requests = None if stop is None else stopper(stop - done)
         if run is None:
-            run = api.train(**start, runs_dir=runs_dir, control=control)
+            run = api.train(**start, runs_dir=runs_dir, requests=requests)
         else:
-            run = api.resume(run.id, runs_dir=runs_dir, control=control)
+            run = api.resume(run.id, runs_dir=runs_dir, requests=requests)
         if stop is not None:
             assert run.outcome.status == "interrupted"
             assert run.outcome.env_steps == stop * 4 * STEPS
@@ -222,11 +222,11 @@ def test_fresh_optimizer_keeps_weights_and_forgets_moments(
     tmp_path: Path, stop_after: Stopper, end_state: Callable[[api.Run], dict[str, Any]]
 ) -> None:
     start = case("cartpole-sync")
-    run = api.train(**start, runs_dir=tmp_path, control=stop_after(4))
+    run = api.train(**start, runs_dir=tmp_path, requests=stop_after(4))
     before = end_state(run)
     # lr 0: weights stay where they were, whatever the optimiser does.
     run = api.resume(
-        run.id, overrides={"algo.lr": 0}, fresh_optimizer=True, runs_dir=tmp_path, control=stop_after(1)
+        run.id, overrides={"algo.lr": 0}, fresh_optimizer=True, runs_dir=tmp_path, requests=stop_after(1)
     )
     after = end_state(run)
     minibatches = 2 * 4  # epochs × quarters
@@ -239,9 +239,9 @@ def test_fresh_optimizer_keeps_weights_and_forgets_moments(
 def test_changed_settings_take_effect_and_are_recorded(
     tmp_path: Path, stop_after: Stopper, end_state: Callable[[api.Run], dict[str, Any]]
 ) -> None:
-    run = api.train(**case("cartpole-sync"), runs_dir=tmp_path, control=stop_after(3))
+    run = api.train(**case("cartpole-sync"), runs_dir=tmp_path, requests=stop_after(3))
     run = api.resume(
-        run.id, overrides=["algo.gamma=0.5", "algo.n_epochs=3"], runs_dir=tmp_path, control=stop_after(1)
+        run.id, overrides=["algo.gamma=0.5", "algo.n_epochs=3"], runs_dir=tmp_path, requests=stop_after(1)
     )
     rows = run.metrics()
     assert [row["opt/gamma"] for row in rows[2:]] == [0.98, 0.5]
@@ -274,13 +274,13 @@ def test_another_number_of_envs_starts_new_episodes(tmp_path: Path, stop_after: 
     for backend in ("native", "sync"):
         start = case("cartpole-native")
         start["overrides"]["env.backend"] = backend
-        run = api.train(**start, runs_dir=tmp_path, control=stop_after(3))
+        run = api.train(**start, runs_dir=tmp_path, requests=stop_after(3))
         first_obs = run.metrics()[0]["env/obs/mean"]
         run = api.resume(
-            run.id, overrides=["env.n_envs=4", "algo.n_steps=8"], runs_dir=tmp_path, control=stop_after(1)
+            run.id, overrides=["env.n_envs=4", "algo.n_steps=8"], runs_dir=tmp_path, requests=stop_after(1)
         )
         assert "afresh" not in run.folder.log_path.read_text(), "only the length of a rollout was changed"
-        run = api.resume(run.id, overrides=["env.n_envs=6"], runs_dir=tmp_path, control=stop_after(1))
+        run = api.resume(run.id, overrides=["env.n_envs=6"], runs_dir=tmp_path, requests=stop_after(1))
         assert "of another number of envs: its episodes start afresh" in run.folder.log_path.read_text()
         row = run.metrics()[-1]
         assert row["time/env_steps"] == 3 * 64 + 32 + 48
@@ -288,7 +288,7 @@ def test_another_number_of_envs_starts_new_episodes(tmp_path: Path, stop_after: 
 
 
 def test_changed_network_is_refused_and_nothing_lost(tmp_path: Path, stop_after: Stopper) -> None:
-    run = api.train(**case("cartpole-sync"), runs_dir=tmp_path, control=stop_after(3))
+    run = api.train(**case("cartpole-sync"), runs_dir=tmp_path, requests=stop_after(3))
     config, saved = run.folder.config_text(), list_checkpoints(run.folder)
     with pytest.raises(GymnastError, match="another policy section"):
         api.resume(run.id, overrides=["policy.hidden=[8]"], runs_dir=tmp_path)
@@ -302,8 +302,8 @@ def test_engine_may_change_and_change_back(
 ) -> None:
     pytest.importorskip("torch")
     whole = api.train(**case("pendulum"), runs_dir=tmp_path)
-    run = api.train(**case("pendulum"), runs_dir=tmp_path, control=stop_after(3))
-    run = api.resume(run.id, overrides=["engine=torch"], runs_dir=tmp_path, control=stop_after(3))
+    run = api.train(**case("pendulum"), runs_dir=tmp_path, requests=stop_after(3))
+    run = api.resume(run.id, overrides=["engine=torch"], runs_dir=tmp_path, requests=stop_after(3))
     run = api.resume(run.id, overrides=["engine=numpy"], runs_dir=tmp_path)
     assert run.outcome.status == "finished"
     ours, theirs = end_state(run), end_state(whole)
@@ -323,7 +323,7 @@ def test_env_that_cannot_be_carried_says_so_and_goes_on(tmp_path: Path, stop_aft
         "budget.env_steps": 256,
         "eval.every": 0,
     }
-    run = api.train("LunarLander-v3:ppo", overrides=settings, runs_dir=tmp_path, control=stop_after(2))
+    run = api.train("LunarLander-v3:ppo", overrides=settings, runs_dir=tmp_path, requests=stop_after(2))
     run = api.resume(run.id, runs_dir=tmp_path)
     assert (run.outcome.status, run.outcome.env_steps) == ("finished", 256)
     log = run.folder.log_path.read_text()
@@ -334,7 +334,7 @@ def test_env_that_cannot_be_carried_says_so_and_goes_on(tmp_path: Path, stop_aft
 def test_killed_before_the_first_checkpoint_starts_from_the_beginning(
     tmp_path: Path, whole: dict[str, api.Run], assert_same_run: Same, stop_after: Stopper
 ) -> None:
-    run = api.train(**case("cartpole-native"), runs_dir=tmp_path, control=stop_after(3))
+    run = api.train(**case("cartpole-native"), runs_dir=tmp_path, requests=stop_after(3))
     for path in run.folder.checkpoints.iterdir():  # as if none had been written before the kill
         path.unlink()
     run = api.resume(runs_dir=tmp_path)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from gymnast import api
-from gymnast.envs.actions import random_actions
 from gymnast.envs.build import build_envs
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_metrics
-from gymnast.training.keys import Control
+from gymnast.spaces.action_arrays import random_actions
+from gymnast.training.run.keys import TerminalKeys
 
 pytest.importorskip("stable_retro")
 pytest.importorskip("torch")
@@ -39,12 +39,12 @@ Train = Callable[..., api.Run]
 def test_resumed_run_equals_the_one_never_stopped(
     train: Train,
     tmp_path: Path,
-    stop_after: Callable[[int], Control],
+    stop_after: Callable[[int], TerminalKeys],
     end_state: Callable[[api.Run], dict[str, Any]],
     first_difference: Callable[[Any, Any], str | None],
 ) -> None:
     whole = train(AIRSTRIKER, tmp_path, updates=4, eval__every=0, **SMALL)
-    parts = train(AIRSTRIKER, tmp_path, updates=4, control=stop_after(2), eval__every=0, **SMALL)
+    parts = train(AIRSTRIKER, tmp_path, updates=4, requests=stop_after(2), eval__every=0, **SMALL)
     assert parts.outcome.status == "interrupted"
     ends = [end_state(run) for run in (whole, api.resume(parts.id, runs_dir=tmp_path))]
     for end in ends:  # bytes of the emulator that mean nothing are never the same

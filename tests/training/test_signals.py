@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from gymnast.training.signals import catch_signals
+from gymnast.training.run.signals import catch_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -70,7 +70,7 @@ def test_another_thread_leaves_the_handlers_alone() -> None:
 
 LOOP = """
 import sys, time
-from gymnast.training.signals import catch_signals
+from gymnast.training.run.signals import catch_signals
 with catch_signals(lambda text: print(text, flush=True)) as stop:
     print("running", flush=True)
     while stop.requested is None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gymnast.algorithms.objective import Batch
+from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.ppo import PPO, PPOConfig
+from gymnast.optimizers.build import build_optimizer
 from gymnast.policies.build import build_policy
-from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
 from gymnast.training.update import UpdateStats, update
@@ -30,7 +30,7 @@ def make_batch(policy: Policy, n: int, seed: int = 0) -> Batch:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 3)).astype(np.float32)
     actions = rng.integers(0, 3, n)
-    log_probs, values = policy.evaluate(x, actions)
+    log_probs, values = policy.evaluate_actions(x, actions)
     advantages = (actions == 1).astype(np.float32)  # action 1 is the good one
     return Batch(x, actions, log_probs, values, advantages, np.full(n, 3.0, np.float32))
 
@@ -120,9 +120,9 @@ def test_the_good_action_becomes_likelier_and_values_approach_their_targets(
     policy = make_policy(engine)
     batch = make_batch(policy, 64)
     ones = np.ones(64, np.int64)
-    before, values_before = policy.evaluate(batch.x, ones)
+    before, values_before = policy.evaluate_actions(batch.x, ones)
     stats = run(policy, batch, batch_size, lr=1e-2, n_epochs=30)
-    after, values_after = policy.evaluate(batch.x, ones)
+    after, values_after = policy.evaluate_actions(batch.x, ones)
     assert (after > before).mean() > 0.9
     assert abs(values_after - 3.0).mean() < abs(values_before - 3.0).mean()
     assert stats.metrics["train/kl"] > 0

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from gymnast.errors import MissingExtra, RunFailed
-from gymnast.video import encoder as encoding
-from gymnast.video.encoder import Encoder
+from gymnast.video import mp4 as encoding
+from gymnast.video.mp4 import Encoder
 
 av = pytest.importorskip("av")
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from gymnast.algorithms.algorithm import Hyper, hyper_at
-from gymnast.algorithms.objective import Batch, Loss, gae_batch, normalize_advantages, policy_gradient
+from gymnast.algorithms.batch import Batch, gae_batch, normalize_advantages
+from gymnast.algorithms.objective import Loss, policy_gradient
 from gymnast.algorithms.settings import AlgoSettings, Rate, Unit
 from gymnast.config.values import CountOrAuto
-from gymnast.policies.optimizer_settings import OptimizerConfig, RMSPropConfig
+from gymnast.optimizers.settings import OptimizerConfig, RMSPropConfig
 
 if TYPE_CHECKING:
-    from gymnast.algorithms.objective import Array
+    from gymnast.algorithms.batch import Array
     from gymnast.policies.distributions import Evaluated
     from gymnast.rollout.buffer import Rollout
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from gymnast.algorithms.objective import Batch, Loss
+from gymnast.algorithms.batch import Batch
+from gymnast.algorithms.objective import Loss
 from gymnast.algorithms.settings import AlgoSettings
 from gymnast.config.schedules import Schedule
 
 if TYPE_CHECKING:
-    from gymnast.algorithms.objective import Array
+    from gymnast.algorithms.batch import Array
     from gymnast.policies.distributions import Evaluated
     from gymnast.rollout.buffer import Rollout
 

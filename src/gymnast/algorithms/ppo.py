@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from gymnast.algorithms.algorithm import Hyper, hyper_at
-from gymnast.algorithms.objective import Batch, Loss, gae_batch, kl_estimate, normalize_advantages
+from gymnast.algorithms.batch import Batch, gae_batch, normalize_advantages
+from gymnast.algorithms.objective import Loss, kl_estimate
 from gymnast.algorithms.settings import AlgoSettings, Epochs, NonNegative, Rate, Unit
 from gymnast.algorithms.value_loss import value_loss
 from gymnast.config.values import BatchSize, resolve_batch_size
-from gymnast.policies.optimizer_settings import AdamConfig, AdamWConfig, OptimizerConfig
+from gymnast.optimizers.settings import AdamConfig, AdamWConfig, OptimizerConfig
 
 if TYPE_CHECKING:
-    from gymnast.algorithms.objective import Array
+    from gymnast.algorithms.batch import Array
     from gymnast.policies.distributions import Evaluated
     from gymnast.rollout.buffer import Rollout
 

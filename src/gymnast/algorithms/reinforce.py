@@ -9,13 +9,14 @@ import numpy as np
 from pydantic import Field
 
 from gymnast.algorithms.algorithm import Hyper, hyper_at
-from gymnast.algorithms.objective import Batch, Loss, batch_of, normalize_advantages, policy_gradient
+from gymnast.algorithms.batch import Batch, batch_of, normalize_advantages
+from gymnast.algorithms.objective import Loss, policy_gradient
 from gymnast.algorithms.returns import episode_totals, monte_carlo
 from gymnast.algorithms.settings import AlgoSettings, Rate
 from gymnast.config.values import PositiveCount
 
 if TYPE_CHECKING:
-    from gymnast.algorithms.objective import Array
+    from gymnast.algorithms.batch import Array
     from gymnast.policies.distributions import Evaluated
     from gymnast.rollout.buffer import Rollout
 

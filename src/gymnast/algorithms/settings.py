@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from gymnast.config.schedules import scheduled
 from gymnast.config.values import CountOrAuto, PositiveCount, Section
 from gymnast.errors import GymnastError
-from gymnast.policies.optimizer_settings import AdamConfig, OptimizerConfig
+from gymnast.optimizers.settings import AdamConfig, OptimizerConfig
 
 if TYPE_CHECKING:
     # A type checker cannot read types that are made by a call.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gymnast.algorithms.objective import Array, Batch
+    from gymnast.algorithms.batch import Array, Batch
     from gymnast.algorithms.settings import AlgoSettings
 
 

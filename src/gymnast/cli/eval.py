@@ -69,7 +69,7 @@ def _as_dict(result: Evaluation) -> dict[str, Any]:
 
 
 def _block(result: Evaluation) -> str:
-    from gymnast.metrics.console import number
+    from gymnast.metrics.sinks.console import number
 
     def score(value: float) -> str:
         return number("eval/return/mean", value)
@@ -88,7 +88,7 @@ def _block(result: Evaluation) -> str:
 
 def _task_lines(tasks: tuple[TaskEvaluation, ...]) -> str:
     """A line for each task of a mix, under the whole."""
-    from gymnast.metrics.console import number
+    from gymnast.metrics.sinks.console import number
 
     width = max((len(task.name) for task in tasks), default=0)
     lines = ""

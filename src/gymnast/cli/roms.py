@@ -11,7 +11,7 @@ import typer
 from gymnast.errors import GymnastError, MissingExtra, did_you_mean
 
 if TYPE_CHECKING:
-    from gymnast.envs.retro.importing import Imported
+    from gymnast.envs.families.retro.importing import Imported
 
 app = typer.Typer(help="Import and list games for old consoles.", no_args_is_help=True)
 
@@ -37,7 +37,7 @@ def import_(
       gymnast roms import mario.zip
     """
     _need_library()
-    from gymnast.envs.retro.importing import import_roms
+    from gymnast.envs.families.retro.importing import import_roms
 
     result = import_roms(source)
     if as_json:
@@ -85,7 +85,7 @@ def list_(
 
 
 def _list_games(as_json: bool) -> None:
-    from gymnast.envs.retro import library
+    from gymnast.envs.families.retro import library
 
     rows = []
     for name, rom in library.games_with_roms().items():
@@ -141,9 +141,9 @@ def _show_game(game: str, as_json: bool) -> None:
 
 
 def _about(game: str) -> dict[str, Any]:
-    from gymnast.envs.retro import library
-    from gymnast.envs.retro.buttons import default_labels
-    from gymnast.envs.retro.tables import LEVELS_DONE, TABLES, GameTable
+    from gymnast.envs.families.retro import library
+    from gymnast.envs.families.retro.buttons import default_labels
+    from gymnast.envs.families.retro.tables import LEVELS_DONE, TABLES, GameTable
 
     plain = library.short_name(game.removeprefix(library.PREFIX))
     known = library.games()

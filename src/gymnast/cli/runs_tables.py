@@ -10,8 +10,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from gymnast.metrics.console import duration, short
-from gymnast.metrics.sparkline import sparkline
+from gymnast.metrics.sinks.console import duration, short
+from gymnast.metrics.sinks.sparkline import sparkline
 from gymnast.runs.registry import RunEntry
 
 _WIDE = 104  # columns that the whole table of runs needs

@@ -108,15 +108,15 @@ def train(
     seconds = _parse("--wall-time", wall_time, _seconds)
 
     from gymnast import api
-    from gymnast.metrics.console import build_console
-    from gymnast.training.keys import Control, keys_help
+    from gymnast.metrics.sinks.console import build_console
+    from gymnast.training.run.keys import TerminalKeys, keys_help
 
     console = build_console(quiet=quiet, json=as_json, keys=keys_help())
-    control = Control(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
+    requests = TerminalKeys(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
     shared: dict[str, Any] = {"overrides": overrides, "max_env_steps": steps, "wall_time": seconds}
-    shared |= {"runs_dir": runs_dir, "console": console, "control": control}
+    shared |= {"runs_dir": runs_dir, "console": console, "requests": requests}
     try:
-        with control:
+        with requests:
             if reference is not None:
                 run = api.train(reference, init_from=init_from, **shared)
             else:
@@ -213,7 +213,7 @@ def next_steps(run: Run, runs_dir: str | None) -> list[str]:
 
 
 def _one_line(run: Run) -> str:
-    from gymnast.metrics.console import summarise
+    from gymnast.metrics.sinks.console import summarise
 
     line = f"{run.id}: {summarise(run.outcome)}"
     return (

@@ -12,7 +12,7 @@ from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
     from gymnast.config.load import ResolvedConfig
-    from gymnast.envs.tuning import Cell, Tuning
+    from gymnast.envs.measure.tuning import Cell, Tuning
 
 _HEADER = f"{'envs':>6}  {'backend':<8}  {'helpers':<12}  {'steps/s':>10}  {'memory':>8}"
 
@@ -44,8 +44,8 @@ def tune_envs(
       gymnast tune-envs Pendulum-v1 --seconds 3 --json
     """
     from gymnast.cli.train import split_words
-    from gymnast.envs.capacity import check_fits
-    from gymnast.envs.tuning import N_ENVS, tune
+    from gymnast.envs.measure.capacity import check_fits
+    from gymnast.envs.measure.tuning import N_ENVS, tune
 
     reference, overrides = split_words([env, *(settings or [])])
     if reference is None:
@@ -99,8 +99,8 @@ def _counts(text: str) -> tuple[int, ...]:
 
 def _same_experience(tuning: Tuning, resolved: ResolvedConfig) -> bool:
     """Asked of at least two copies, in the way that was chosen; the answer is printed here, not logged."""
-    from gymnast.envs.sameness import warn_of_same_copies
-    from gymnast.training.notices import passed_on
+    from gymnast.envs.measure.sameness import warn_of_same_copies
+    from gymnast.training.run.notices import passed_on
 
     env = tuning.choice.applied(resolved.config.env)
     several = env.model_copy(update={"n_envs": max(4, env.copies)})
@@ -110,7 +110,7 @@ def _same_experience(tuning: Tuning, resolved: ResolvedConfig) -> bool:
 
 
 def _print_cell(cell: Cell) -> None:
-    from gymnast.envs.memory import shown_memory
+    from gymnast.envs.measure.memory import shown_memory
 
     memory = cell.measured.memory if cell.measured is not None else None
     rate = f"{cell.rate:>10,.0f}" if cell.rate else f"{'-':>10}"

@@ -139,7 +139,7 @@ def _show(video: Video, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(_as_dict(video)))
         return
-    from gymnast.metrics.console import number
+    from gymnast.metrics.sinks.console import number
 
     returns = ", ".join(number("eval/return/mean", value) for value in video.returns)
     typer.echo(f"{video.path}")

@@ -72,7 +72,7 @@ def registered_entries(known: Iterable[str]) -> list[Entry]:
     """The newest version of each environment that no config is for: it trains with defaults."""
     import gymnasium as gym
 
-    from gymnast.envs.families import FAMILIES, registered_family
+    from gymnast.envs.families.table import FAMILIES, registered_family
     from gymnast.envs.single import register_family  # and with it our own
 
     for family in FAMILIES:
@@ -97,18 +97,18 @@ def registered_entries(known: Iterable[str]) -> list[Entry]:
 
 def _games_without_rom() -> set[str]:
     """Ids of consoles' games that cannot be played: the library knows a thousand, of which few are there."""
-    from gymnast.envs.families import family_of
+    from gymnast.envs.families.table import family_of
 
     if not family_of("Retro/").installed:
         return set()
-    from gymnast.envs.retro.library import PREFIX, games, games_with_roms
+    from gymnast.envs.families.retro.library import PREFIX, games, games_with_roms
 
     return {PREFIX + name for name in games().keys() - games_with_roms().keys()}
 
 
 def not_installed() -> dict[str, str]:
     """Families that could be had: name → the extra that brings it."""
-    from gymnast.envs.families import FAMILIES
+    from gymnast.envs.families.table import FAMILIES
 
     return {f.name: f.extra for f in FAMILIES if f.extra is not None and not f.installed}
 
@@ -128,7 +128,7 @@ def _about(
 ) -> Entry:
     import gymnasium as gym
 
-    from gymnast.envs.families import registered_family
+    from gymnast.envs.families.table import registered_family
 
     spec = gym.registry.get(env_id)
     family = registered_family(env_id)

@@ -24,7 +24,7 @@ def defaults_for(
 
     from gymnast.envs.settings import EnvConfig
     from gymnast.envs.single import make_env
-    from gymnast.policies.action_form import ActionForm, why_not_supported
+    from gymnast.spaces.action_form import ActionForm, why_not_supported
 
     settings = {key: value for key, value in (given or {}).items() if key in _BUILDING}
     try:

@@ -179,7 +179,7 @@ def _without_preset(
 
 def _of_the_family(env_id: str, algo: str, folders: Sequence[Path]) -> list[Layer]:
     """What suits every env of the family, where there is a file for it (`_mujoco.yaml`)."""
-    from gymnast.envs.families import registered_family
+    from gymnast.envs.families.table import registered_family
 
     shared = registered_family(env_id).shared
     path = None if shared is None else next(files_named(shared, folders), None)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from gymnast.envs.actions import check_masks
-from gymnast.envs.backend_choice import choose_backend
+from gymnast.envs.backends.choice import choose_backend
+from gymnast.envs.backends.envpool import build_envpool, why_not_envpool
+from gymnast.envs.backends.in_process import InProcessEnvs
+from gymnast.envs.backends.native import build_native, why_not_native
 from gymnast.envs.contract import Envs
-from gymnast.envs.envpool import build_envpool, why_not_envpool
-from gymnast.envs.in_process import InProcessEnvs
-from gymnast.envs.native import build_native, why_not_native
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import active_wrappers, episode_values, make_env, one_per_process, reward_parts
-from gymnast.envs.spaces import check_spaces
+from gymnast.envs.single import (
+    active_wrappers,
+    check_masks,
+    episode_values,
+    make_env,
+    one_per_process,
+    reward_parts,
+)
 from gymnast.envs.wrappers import check_wrapper, gives_masks
 from gymnast.errors import GymnastError, did_you_mean
+from gymnast.spaces.plain import check_spaces
 
 BACKENDS = ("sync", "workers", "native", "envpool")
 
@@ -54,7 +60,7 @@ def build_envs(
         if name == "native":
             return build_native(config, seeds, training=training, groups=groups)
         if name == "workers":
-            from gymnast.envs.workers import WorkerEnvs
+            from gymnast.envs.backends.workers import WorkerEnvs
 
             return WorkerEnvs(config, seeds, training=training, groups=groups)
         if name == "envpool":
@@ -93,7 +99,7 @@ def build_training_envs(config: EnvConfig, *, seed: int) -> Envs:
     """The envs to learn from, in groups if the config wants them so."""
     if config.groups == 1:
         return build_envs(config, seed=seed)
-    from gymnast.envs.groups import GroupedEnvs, group_sizes
+    from gymnast.envs.backends.groups import GroupedEnvs, group_sizes
 
     parts: list[Envs] = []
     try:
@@ -116,7 +122,9 @@ def why_not_backend(
     if backend == "envpool":
         return why_not_envpool(config, training=training, render_mode=render_mode)
     if backend == "workers":
-        from gymnast.envs.workers import why_not_workers  # brings subprocess, which sync runs do without
+        from gymnast.envs.backends.workers import (
+            why_not_workers,  # brings subprocess, which sync runs do without
+        )
 
         return why_not_workers(config, render_mode)
     if n_envs > 1 and one_per_process(config):

@@ -38,7 +38,7 @@ class Step:
     lost: np.ndarray | None = None
     # [N] bool: rows that terminated for learning alone (a lost life): the game goes on, and its return and
     # length are counted on. None: there are none.
-    going_on: np.ndarray | None = None
+    life_lost: np.ndarray | None = None
 
 
 class EnvFailure(Exception):
@@ -60,7 +60,7 @@ class Envs(Protocol):
 
     @property
     def observation_space(self) -> gym.Space[Any]:
-        """Of a single env, in the plain form of `envs/spaces.py`: Box float32 (or uint8), Discrete from 0."""
+        """Of a single env, as `spaces/plain.py` gives it: Box float32 (or uint8), Discrete from 0."""
 
     @property
     def action_space(self) -> gym.Space[Any]:
@@ -76,7 +76,7 @@ class Envs(Protocol):
 
     @property
     def masks(self) -> np.ndarray | None:
-        """[N, M] bool: what may be done on the observations handed out last (`policies/masks.py`).
+        """[N, M] bool: what may be done on the observations handed out last (`spaces/masks.py`).
 
         None unless env.action_masks is on. Like the arrays of a step, it may be overwritten by the next.
         """
@@ -92,7 +92,7 @@ class Envs(Protocol):
 
         Exactly one `receive` must follow before anything else is asked for, and until then the array
         must be left as it is. Discrete actions count from 0, whatever the env's own numbering; those of
-        several parts are flat, [N, K] (`policies/action_form.py`), whatever the env wants them to be.
+        several parts are flat, [N, K] (`spaces/action_form.py`), whatever the env wants them to be.
         """
 
     def receive(self) -> Step:

@@ -17,11 +17,11 @@ from pydantic import (
 )
 
 from gymnast.config.values import CountOrAuto, MisfitError, PositiveCount, Section
-from gymnast.envs.atari.settings import AtariConfig
-from gymnast.envs.doom.settings import VizDoomConfig
-from gymnast.envs.families import FAMILY_SETTINGS, misfits
-from gymnast.envs.restarts import RestartConfig
-from gymnast.envs.retro.settings import RetroConfig
+from gymnast.envs.backends.restarts import RestartConfig
+from gymnast.envs.families.atari.settings import AtariConfig
+from gymnast.envs.families.doom.settings import VizDoomConfig
+from gymnast.envs.families.retro.settings import RetroConfig
+from gymnast.envs.families.table import FAMILY_SETTINGS, misfits
 from gymnast.errors import GymnastError
 
 Backend = Literal["auto", "sync", "workers", "native", "envpool"]

@@ -10,16 +10,17 @@ from typing import Any
 
 import gymnasium as gym
 
-import gymnast.envs.bandit  # registers gymnast/Bandit-v0
-import gymnast.envs.tmaze  # noqa: F401  registers gymnast/TMaze-v0
+import gymnast.envs.families.bandit  # registers gymnast/Bandit-v0
+import gymnast.envs.families.tmaze  # noqa: F401  registers gymnast/TMaze-v0
 from gymnast.envs.aliases import ALIASES, current_id
-from gymnast.envs.atari.games import is_old_atari, meant_by
-from gymnast.envs.families import Family, family_of, registered_family
+from gymnast.envs.families.atari.games import is_old_atari, meant_by
+from gymnast.envs.families.table import Family, family_of, registered_family
 from gymnast.envs.settings import EnvConfig, WrapperConfig
 from gymnast.envs.wrappers import check_wrapper, is_training_only, wrapper_arguments
 from gymnast.envs.wrappers.base import EnvWrapper
 from gymnast.errors import GymnastError, MissingExtra, did_you_mean
 from gymnast.import_path import import_module, load_class
+from gymnast.spaces.action_form import ActionForm
 
 _PRESETS = Path(__file__).parent.parent / "presets"
 
@@ -231,3 +232,11 @@ def _check_argument_names(config: EnvConfig, created: Any) -> None:
                 f"environment '{config.id}' has no argument '{name}' (env.kwargs){did_you_mean(name, known)};"
                 f" it takes {', '.join(known) or 'none'}"
             )
+
+
+def check_masks(config: EnvConfig, space: gym.Space[Any]) -> None:
+    """Raise GymnastError if masks are asked for where there is nothing to mask."""
+    if config.action_masks and not ActionForm(space).n_logits:
+        raise GymnastError(
+            f"env.action_masks: the actions of {config.id}, {space}, have no choices that could be masked"
+        )

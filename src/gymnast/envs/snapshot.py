@@ -126,7 +126,7 @@ def _carrier(layer: gym.Env[Any, Any]) -> CarriesItself | None:
     if isinstance(layer, CarriesItself):
         return layer
     if type(layer).__module__.startswith("gymnasium.envs.mujoco."):
-        from gymnast.envs.mujoco import MujocoState
+        from gymnast.envs.families.mujoco import MujocoState
 
         return MujocoState(layer)
     return None

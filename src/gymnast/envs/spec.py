@@ -10,12 +10,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.families import OTHER, family_of
+from gymnast.envs.families.table import OTHER, family_of
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import find_spec, make_env, names_after, own_names
 from gymnast.envs.wrappers.combinations import labels_of, own_labels
 from gymnast.errors import GymnastError
-from gymnast.policies.action_form import ActionForm, why_not_supported
+from gymnast.spaces.action_form import ActionForm, why_not_supported
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,13 +51,13 @@ def build_network(
             raise MissingExtra("engine: torch", "torch")
         device = choose_device(device, layout)
         if layout.memories:
-            from gymnast.policies.torch_recurrent import RecurrentNetwork
+            from gymnast.policies.torch.recurrent import RecurrentNetwork
 
             return RecurrentNetwork(layout, device, precision)
-        from gymnast.policies.torch_network import TorchNetwork
+        from gymnast.policies.torch.network import TorchNetwork
 
         return TorchNetwork(layout, device, precision)
-    from gymnast.policies.numpy_network import NumpyNetwork
+    from gymnast.policies.numpy.network import NumpyNetwork
 
     return NumpyNetwork(layout)
 

@@ -47,7 +47,7 @@ def describe_policy(layout: PolicyLayout) -> Node:
             Node("embedding", f"{layout.n_embeddings} rows", (layout.input_size,), count("embedding"))
         )
     for name in layout.encoder_names:
-        from gymnast.policies.torch_describe import encoder_node
+        from gymnast.policies.torch.describe import encoder_node
 
         parts.append(encoder_node(layout, name))
         count(name)

@@ -1,11 +1,17 @@
-"""Where torch computes, and in which numbers."""
+"""Where and how a network computes: device, precision, and the threads of linear algebra."""
 
 from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from itertools import pairwise
 
 from gymnast.errors import GymnastError
 from gymnast.policies.layout import PolicyLayout
 
 _WORTH_A_GPU = 1_000_000  # parameters of an MLP; below, launching its kernels takes longer than a CPU does
+# Small matrix products lose more to handing work over than a second core wins back: one thread is faster up
+# to roughly this many multiplications in the largest product of a minibatch, and bit-for-bit repeatable.
+SMALL_MULTIPLICATIONS = 50_000_000
 
 
 def choose_device(wanted: str, layout: PolicyLayout) -> str:
@@ -33,3 +39,11 @@ def check_precision(precision: str, layout: PolicyLayout) -> None:
         raise GymnastError(
             f"precision: {precision} is for networks that read images, and this one reads none; say f32"
         )
+
+
+def limit_threads(layout: PolicyLayout, batch_size: int) -> AbstractContextManager[object]:
+    """One BLAS thread for small networks; as many as there are for large ones."""
+    from threadpoolctl import threadpool_limits
+
+    largest = max((a * b for trunk in layout.trunks for a, b in pairwise(trunk.widths)), default=0)
+    return threadpool_limits(1 if batch_size * largest <= SMALL_MULTIPLICATIONS else None, user_api="blas")

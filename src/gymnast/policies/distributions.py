@@ -19,8 +19,8 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.errors import GymnastError
-from gymnast.policies.action_form import ActionForm, is_plain
 from gymnast.policies.layout import PolicyLayout
+from gymnast.spaces.action_form import ActionForm, is_plain
 
 Array = Any  # numpy.ndarray or torch.Tensor
 
@@ -64,7 +64,7 @@ class Distribution(Protocol):
         The outputs are masked already.
         """
 
-    def evaluate(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
+    def evaluate_actions(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
         """Log-probability and entropy [B] of actions [B, …] under outputs [A, B]."""
 
     def backward(
@@ -102,10 +102,10 @@ class Categorical:
         n = outputs.shape[1]
         allowed = np.full(n, self.n_outputs) if masks is None else masks.sum(1)
         greatest = float(np.log(allowed).mean())
-        entropy = self.evaluate(np, outputs, None, np.zeros(n, np.int64)).entropy
+        entropy = self.evaluate_actions(np, outputs, None, np.zeros(n, np.int64)).entropy
         return float(entropy.mean()) / greatest if greatest > 0 else None
 
-    def evaluate(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
+    def evaluate_actions(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
         shifted = outputs - xp.amax(outputs, 0)
         exp = xp.exp(shifted)
         total = exp.sum(0)
@@ -158,7 +158,7 @@ class Gaussian:
     def uniformity(self, outputs: np.ndarray, masks: np.ndarray | None) -> float | None:
         return None
 
-    def evaluate(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
+    def evaluate_actions(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
         assert log_std is not None
         bounded = self._bounded(xp, log_std)
         inverse_std = xp.exp(-bounded)

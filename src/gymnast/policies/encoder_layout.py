@@ -45,6 +45,6 @@ def describe_encoder(config: PolicyConfig, inputs: tuple[Input, ...]) -> Encoder
         return None
     if find_spec("torch") is None:
         raise MissingExtra(reason, "torch")
-    from gymnast.policies.torch_encoder import describe
+    from gymnast.policies.torch.encoder import describe
 
     return describe(config, inputs)

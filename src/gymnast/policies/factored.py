@@ -12,8 +12,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.policies.action_form import ActionForm, Choices
 from gymnast.policies.distributions import Array, Evaluated, Gaussian, gumbel
+from gymnast.spaces.action_form import ActionForm, Choices
 
 
 class Factored:
@@ -66,7 +66,7 @@ class Factored:
     def structured(self, actions: np.ndarray) -> Any:
         return self.form.batch(actions)
 
-    def evaluate(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
+    def evaluate_actions(self, xp: Any, outputs: Array, log_std: Array | None, actions: Array) -> Evaluated:
         log_prob: Any = 0.0
         entropy: Any = 0.0
         caches: list[Any] = []
@@ -75,7 +75,9 @@ class Factored:
             log_prob, entropy = log_prob + known.log_prob, entropy + known.entropy
             caches.append(known.cache)
         if self._gaussian is not None:
-            known = self._gaussian.evaluate(xp, outputs[self.n_logits :], log_std, actions[:, self._reals])
+            known = self._gaussian.evaluate_actions(
+                xp, outputs[self.n_logits :], log_std, actions[:, self._reals]
+            )
             log_prob, entropy = log_prob + known.log_prob, entropy + known.entropy
             caches.append(known)
         return Evaluated(log_prob, entropy, tuple(caches))

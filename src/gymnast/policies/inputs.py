@@ -9,8 +9,8 @@ from typing import Literal
 import gymnasium as gym
 import numpy as np
 
-from gymnast.policies.observation_form import Leaf, ObservationForm
 from gymnast.policies.settings import PolicyConfig
+from gymnast.spaces.observation_form import Leaf, ObservationForm
 
 SMALLEST_FLOAT_IMAGE = 8  # px: three axes of floats whose sides are shorter are taken as plain numbers
 Kind = Literal["vector", "one_hot", "index", "image"]

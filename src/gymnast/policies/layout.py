@@ -16,11 +16,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.policies.action_form import ActionForm
 from gymnast.policies.encoder_layout import EncoderLayout, describe_encoder
 from gymnast.policies.inputs import Input, build_inputs
-from gymnast.policies.observation_form import ObservationForm
 from gymnast.policies.settings import PolicyConfig
+from gymnast.spaces.action_form import ActionForm
+from gymnast.spaces.observation_form import ObservationForm
 
 _ROOT_2 = 2**0.5
 HIDDEN_GAIN = {
@@ -204,7 +204,7 @@ def _own_encoder(layout: PolicyLayout, seed: int) -> dict[str, np.ndarray]:
     """What an encoder of the user's own starts with, which it knows itself."""
     if layout.encoder is None or not layout.encoder.own:
         return {}
-    from gymnast.policies.torch_encoder import own_values
+    from gymnast.policies.torch.encoder import own_values
 
     values: dict[str, np.ndarray] = {}
     for index, prefix in enumerate(layout.encoder_names):

@@ -10,16 +10,16 @@ import numpy as np
 
 from gymnast.errors import GymnastError
 from gymnast.policies.distributions import Array, build_distribution
-from gymnast.policies.frames import FrameHistory, StackedRows
+from gymnast.policies.frame_stack import FrameHistory, StackedRows
 from gymnast.policies.layout import PolicyLayout
-from gymnast.policies.masks import MaskReader, masked
-from gymnast.policies.memory import MemoryState, NoState, no_state_error
-from gymnast.policies.observation_form import ObservationForm
-from gymnast.policies.observations import build_encoder
+from gymnast.policies.memory_state import MemoryState, NoState, no_state_error
 from gymnast.policies.popart import PopArt
+from gymnast.policies.preprocess import build_preprocessor
+from gymnast.spaces.masks import MaskReader, masked
+from gymnast.spaces.observation_form import ObservationForm
 
 if TYPE_CHECKING:
-    from gymnast.policies.torch_recurrent import RecurrentNetwork
+    from gymnast.policies.torch.recurrent import RecurrentNetwork
 
 _CHUNK = 2048  # rows of a forward pass without gradients: small enough to stay in the cache
 _IMAGE_CHUNK = 256  # what lies between the layers of an image encoder is many times as large
@@ -98,10 +98,10 @@ class Policy:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.layout = network.layout
-        self.encoder = build_encoder(network.layout)
+        self.preprocessor = build_preprocessor(network.layout)
         self.form = ObservationForm(network.layout.observation_space)
         self.frame_stack = network.layout.config.frame_stack
-        self._encode = self.encoder.encode if self.frame_stack == 1 else self.encode
+        self._preprocess = self.preprocessor.apply if self.frame_stack == 1 else self.preprocess
         self._chunk = _CHUNK if network.layout.encoder is None else _IMAGE_CHUNK
         self.distribution = build_distribution(network.layout)
         self.popart = PopArt(network.layout, network.parameters) if network.layout.config.popart else None
@@ -115,15 +115,15 @@ class Policy:
         memory = NoState() if self.recurrent is None else self.recurrent.start(n, critic=critic)
         return memory if self.frame_stack == 1 else FrameHistory(self.form, self.frame_stack, n, memory)
 
-    def encode(self, obs: np.ndarray) -> Any:
+    def preprocess(self, obs: np.ndarray) -> Any:
         """The network's input for observations [N, …]; with `frame_stack`, [N, k, …] of what is seen at once,
         or [N, …] that each begin an episode."""
         if self.frame_stack == 1:
-            return self.encoder.encode(obs)
+            return self.preprocessor.apply(obs)
         n, k, shape = len(obs), self.frame_stack, self.form.shape
         if obs.ndim == 1 + len(shape):
             obs = np.repeat(obs[:, None], k, 1)
-        frames = self.encoder.encode(obs.reshape(n * k, *shape))
+        frames = self.preprocessor.apply(obs.reshape(n * k, *shape))
         return self.stacked_rows(frames, np.arange(n * k).reshape(n, k)).stacked()
 
     def stacked_rows(self, frames: np.ndarray, index: np.ndarray) -> StackedRows:
@@ -137,22 +137,22 @@ class Policy:
 
         With a memory: from `state`, which moves one step on.
         """
-        x = self._encode(obs)
+        x = self._preprocess(obs)
         outputs, log_std = self.network.act(x) if state is None else self.outputs_from(x, state)
         if masks is not None:
             outputs = masked(np, outputs, masks)
         return self.distribution.sample(outputs, log_std, noise)
 
-    def act_judged(
+    def act_and_evaluate(
         self, obs: Any, noise: np.ndarray, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """As `act`, without a memory: actions, their log-probabilities [N] and the values [N] in one pass."""
-        x = obs if self.keeps_pixels and self.frame_stack == 1 else self._encode(obs)
+        x = obs if self.keeps_pixels and self.frame_stack == 1 else self._preprocess(obs)
         outputs, log_std, values = self.network.infer(x)
         if masks is not None:
             outputs = masked(np, outputs, masks)
         actions = self.distribution.sample(outputs, log_std, noise)
-        known = self.distribution.evaluate(np, outputs, log_std, actions)
+        known = self.distribution.evaluate_actions(np, outputs, log_std, actions)
         return actions, known.log_prob, values if self.popart is None else self.popart.real(values)
 
     @property
@@ -176,7 +176,7 @@ class Policy:
 
     def greedy(self, obs: np.ndarray, masks: np.ndarray | None = None, state: Any = None) -> np.ndarray:
         """The most likely actions [N, …]."""
-        x = self._encode(obs)
+        x = self._preprocess(obs)
         outputs, _ = self.network.act(x) if state is None else self.outputs_from(x, state)
         if masks is not None:
             outputs = masked(np, outputs, masks)
@@ -222,7 +222,7 @@ class Policy:
         """State values [B] of observations [B, …]; with a memory: seen from `state`, which stays as it is."""
         if isinstance(state, FrameHistory):
             obs, state = state.seen_with(obs), state.memory
-        x, size = self.encode(obs), self._chunk
+        x, size = self.preprocess(obs), self._chunk
         if self.recurrent is not None:
             values = self.recurrent.values_from(x, state)
         else:
@@ -230,7 +230,7 @@ class Policy:
             values = np.concatenate([self.network.infer(chunk)[2] for chunk in chunks])
         return values if self.popart is None else self.popart.real(values)
 
-    def evaluate(
+    def evaluate_actions(
         self, x: Any, actions: np.ndarray, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Log-probabilities of actions and values of encoded observations, or of what the memory gave
@@ -252,7 +252,7 @@ class Policy:
                 outputs = outputs[:, :n]
                 if masks is not None:
                     outputs = masked(np, outputs, masks[start : start + n])
-                known = self.distribution.evaluate(np, outputs, std, actions[start : start + n])
+                known = self.distribution.evaluate_actions(np, outputs, std, actions[start : start + n])
                 log_probs[start : start + n] = known.log_prob
         return log_probs, values if self.popart is None else self.popart.real(values)
 
@@ -263,12 +263,12 @@ class Policy:
     def take_from(self, other: Policy) -> None:
         """Become what another policy of the same layout and device is now."""
         self.network.take_from(other.network)
-        self.encoder.load_buffers(other.encoder.buffers())
+        self.preprocessor.load_buffers(other.preprocessor.buffers())
         if self.popart is not None and other.popart is not None:
             self.popart.load_buffers(other.popart.buffers())
 
     def _buffers(self) -> dict[str, np.ndarray]:
-        return self.encoder.buffers() | ({} if self.popart is None else self.popart.buffers())
+        return self.preprocessor.buffers() | ({} if self.popart is None else self.popart.buffers())
 
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         """Take weights and statistics; names and shapes must be those of this policy."""
@@ -285,6 +285,6 @@ class Policy:
                 was = arrays[name].shape
                 raise GymnastError(f"'{name}' is {was} in the checkpoint, {shape} in this policy: {other}")
         self.network.load_arrays(arrays)
-        self.encoder.load_buffers(arrays)
+        self.preprocessor.load_buffers(arrays)
         if self.popart is not None:
             self.popart.load_buffers(arrays)

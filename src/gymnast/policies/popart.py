@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from gymnast.algorithms.objective import Batch
+    from gymnast.algorithms.batch import Batch
     from gymnast.policies.layout import PolicyLayout
 
 _LEAST_STD, _LARGEST_STD = 1e-4, 1e6  # as in the paper's experiments: a constant return has none

@@ -4,7 +4,7 @@ Inside the loop only what acting needs is computed. Log-probabilities, values an
 cut-off episodes come from one batched forward pass afterwards, under the same weights. Networks that
 read images are the exception: for them a second pass over the rollout costs more than it saves.
 
-Envs may come in groups (`envs/groups.py`): while the policy acts for one group, the others step.
+Envs may come in groups (`envs/backends/groups.py`): while the policy acts for one group, the others step.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from gymnast.envs.backends.groups import Group, groups_of
 from gymnast.envs.contract import Envs, Step
-from gymnast.envs.groups import Group, groups_of
 from gymnast.envs.mix.mixed import task_rows
-from gymnast.policies.observation_form import apart, put_together
 from gymnast.policies.policy import Policy
 from gymnast.rollout.buffer import Rollout, allocate_rollout
-from gymnast.rollout.frames import RolloutFrames
 from gymnast.rollout.sequences import sequences_of
+from gymnast.rollout.stacked_frames import RolloutFrames
+from gymnast.spaces.observation_form import apart, put_together
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class Collector:
         if self._memory is not None:
             actions = self._memory.act(policy, t, obs, noise, allowed)
         elif self._judges:
-            actions, rollout.log_probs[t, rows], rollout.values[t, rows] = policy.act_judged(
+            actions, rollout.log_probs[t, rows], rollout.values[t, rows] = policy.act_and_evaluate(
                 obs, noise, allowed
             )
         else:
@@ -217,8 +217,8 @@ class Collector:
 
         Those of envs that were lost in the midst of one are left out; a game that goes on is none as yet.
         """
-        if step.going_on is not None:
-            over = over[~step.going_on[over]]
+        if step.life_lost is not None:
+            over = over[~step.life_lost[over]]
         at = over + start
         totals, lengths = self._totals[at], self._lengths[at]
         plain = totals - self._parts[at]
@@ -241,18 +241,18 @@ class Collector:
         after = [last for _, _, last in cut_off]
         if self._on_device:
             rollout.x = rollout.pixels[:-1].flatten(0, 1)
-            x: Any = policy.encoder.encode(np.concatenate([self.last_obs, *after]))
+            x: Any = policy.preprocessor.apply(np.concatenate([self.last_obs, *after]))
         else:
             obs = rollout.obs.reshape(-1, *rollout.obs.shape[2:])
             obs = np.concatenate([obs, *after]) if after else obs
             if frames is None:
-                x = policy.encoder.encode(obs)
+                x = policy.preprocessor.apply(obs)
             else:
                 x = frames.samples(policy, obs, rollout, [(step, cut) for step, cut, _ in cut_off])
             rollout.x = x[: t * n]
         if self._judges:
             x = x if self._on_device else x[t * n :]
-            rest = policy.evaluate(x, rollout.actions[:0].reshape(0, *rollout.actions.shape[2:]))[1]
+            rest = policy.evaluate_actions(x, rollout.actions[:0].reshape(0, *rollout.actions.shape[2:]))[1]
             rollout.values[-1] = rest[:n]
         else:
             seen: Any = x
@@ -260,7 +260,7 @@ class Collector:
                 seen = memory.recall(x[t * n : (t + 1) * n], x[(t + 1) * n :])
                 rollout.sequences = sequences_of(rollout, memory.starts)
             masks = None if rollout.masks is None else rollout.masks[:-1].reshape(t * n, -1)
-            log_probs, values = policy.evaluate(
+            log_probs, values = policy.evaluate_actions(
                 seen, rollout.actions.reshape(t * n, *rollout.actions.shape[2:]), masks
             )
             rollout.log_probs[...] = log_probs.reshape(t, n)

@@ -94,8 +94,8 @@ def evaluation_envs(config: EnvConfig, episodes: int) -> int:
     Once the last episode has been started, envs that are through idle along until it ends. That
     is free in a native vector env, so there each episode gets its own; elsewhere a quarter does.
     """
-    from gymnast.envs.machine_cache import usable_cores
-    from gymnast.envs.native import why_not_native
+    from gymnast.envs.backends.native import why_not_native
+    from gymnast.envs.measure.cache import usable_cores
     from gymnast.envs.single import one_per_process
 
     if (

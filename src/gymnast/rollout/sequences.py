@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gymnast.policies.memory import Array, InRuns, RunGroup, Runs
+from gymnast.policies.memory_state import Array, InRuns, RunGroup, Runs
 
 if TYPE_CHECKING:
-    from gymnast.algorithms.objective import Batch
+    from gymnast.algorithms.batch import Batch
     from gymnast.rollout.buffer import Rollout
 
 MOST_FILLING = 2.0  # cells of a group for each sample; beyond, short runs get a group of their own

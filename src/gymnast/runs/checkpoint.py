@@ -26,7 +26,7 @@ import numpy as np
 from gymnast.errors import GymnastError, RunFailed, did_you_mean
 from gymnast.runs.arrays import join_arrays, pack, pack_state, split_arrays, unpack, unpack_state
 from gymnast.runs.files import fsync_folder, remove_leftovers, sha256, write_atomic
-from gymnast.runs.store import Run, now
+from gymnast.runs.store import RunFolder, now
 
 FORMAT = 1
 _SIDECAR_NAME = re.compile(r"(\d{12,})\.json")
@@ -68,7 +68,7 @@ class Sidecar:
 class Checkpoint:
     """Where one checkpoint of a run lies."""
 
-    run: Run
+    run: RunFolder
     env_steps: int
 
     @property
@@ -102,7 +102,7 @@ class Checkpoint:
 
 
 def save_checkpoint(
-    run: Run,
+    run: RunFolder,
     *,
     env_steps: int,
     policy: Mapping[str, np.ndarray],
@@ -163,7 +163,7 @@ def verify(checkpoint: Checkpoint) -> Sidecar:
     return sidecar
 
 
-def list_checkpoints(run: Run) -> list[Checkpoint]:
+def list_checkpoints(run: RunFolder) -> list[Checkpoint]:
     """Every checkpoint that has its JSON, oldest first; nothing is read."""
     if not run.checkpoints.is_dir():
         return []
@@ -171,14 +171,14 @@ def list_checkpoints(run: Run) -> list[Checkpoint]:
     return [Checkpoint(run, steps) for steps in sorted(int(match[1]) for match in names if match)]
 
 
-def best_checkpoint(run: Run) -> Checkpoint | None:
+def best_checkpoint(run: RunFolder) -> Checkpoint | None:
     """The highest rank; of equal ones the latest, so that the best of a solved run solved it."""
     known = ((c, sidecar_or_none(c)) for c in list_checkpoints(run))
     ranked = [(s.rank, c) for c, s in known if s is not None and s.rank is not None]
     return max(ranked, key=lambda pair: (pair[0], pair[1].env_steps))[1] if ranked else None
 
 
-def resolve(run: Run, reference: str | int | None = None) -> Checkpoint:
+def resolve(run: RunFolder, reference: str | int | None = None) -> Checkpoint:
     """`@last`, `@best`, an env step, or None for the best there is, else the last."""
     known = list_checkpoints(run)
     if not known:
@@ -205,7 +205,7 @@ def resolve(run: Run, reference: str | int | None = None) -> Checkpoint:
     return nearest
 
 
-def latest_intact(run: Run, warn: Callable[[str], None]) -> Checkpoint:
+def latest_intact(run: RunFolder, warn: Callable[[str], None]) -> Checkpoint:
     """The newest checkpoint whose every byte is right; each damaged one is passed over with a warning."""
     known = list_checkpoints(run)
     if not known:
@@ -220,7 +220,7 @@ def latest_intact(run: Run, warn: Callable[[str], None]) -> Checkpoint:
     raise RunFailed(f"every checkpoint of run {run.id} is damaged")
 
 
-def prune(run: Run, keep: int) -> None:
+def prune(run: RunFolder, keep: int) -> None:
     """Remove all but the newest `keep` and the best; needs the run's lock."""
     known = list_checkpoints(run)
     old = known[: max(0, len(known) - keep)]
@@ -230,7 +230,7 @@ def prune(run: Run, keep: int) -> None:
     _remove([checkpoint for checkpoint in old if checkpoint != best])
 
 
-def rewind(run: Run, checkpoint: Checkpoint) -> None:
+def rewind(run: RunFolder, checkpoint: Checkpoint) -> None:
     """Before training goes on from `checkpoint`: drop what came after it and what a killed process
     left behind, so that no checkpoint of a future that never happens is ever the last or the best.
     Needs the run's lock."""
@@ -278,7 +278,7 @@ def _unlink_arrays(checkpoint: Checkpoint, copy: int) -> None:
         checkpoint.arrays_path(part, copy).unlink(missing_ok=True)
 
 
-def _remove_orphans(run: Run) -> None:
+def _remove_orphans(run: RunFolder) -> None:
     """Temporary files, and arrays that no JSON names: a process was killed while it wrote them."""
     run.checkpoints.mkdir(exist_ok=True)
     remove_leftovers(run.checkpoints)

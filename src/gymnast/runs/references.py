@@ -9,18 +9,18 @@ from pathlib import Path
 from gymnast.errors import GymnastError, did_you_mean
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import Checkpoint, resolve
-from gymnast.runs.store import Run, run_folders
+from gymnast.runs.store import RunFolder, run_folders
 
 _CHECKPOINT_NAME = re.compile(r"(\d+)(?:-\d)?(?:\.json|\.(?:policy|state)\.safetensors)?")
 
 
-def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> Run:
+def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> RunFolder:
     """The run that `reference` names: a full id, the beginning of one, `@last`, `@best`, or a path.
 
     Pass `allow_paths=False` for references that come from outside: then nothing leaves `root`.
     """
     if reference == "@last":
-        return Run(root / _entries(root)[0].id)
+        return RunFolder(root / _entries(root)[0].id)
     if reference == "@best":
         return _best(root)
     if reference.startswith("@"):
@@ -29,12 +29,12 @@ def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> Run:
         return _from_path(reference, allow_paths)
     ids = sorted(run.id for run in run_folders(root))
     if reference in ids:
-        return Run(root / reference)
+        return RunFolder(root / reference)
     if allow_paths and _is_run_folder(reference):  # a folder's name, from within the runs folder
         return _from_path(reference, allow_paths)
     matches = [run_id for run_id in ids if reference and run_id.startswith(reference)]
     if len(matches) == 1:
-        return Run(root / matches[0])
+        return RunFolder(root / matches[0])
     if matches:
         shown = ", ".join(matches[:8]) + (" …" if len(matches) > 8 else "")
         raise GymnastError(f"{reference!r} begins the id of {len(matches)} runs: {shown}")
@@ -75,7 +75,7 @@ def _entries(root: Path) -> list[registry.RunEntry]:
     return found
 
 
-def _best(root: Path) -> Run:
+def _best(root: Path) -> RunFolder:
     scored = [entry for entry in _entries(root) if entry.best_score is not None]
     if not scored:
         raise GymnastError(f"no run in {root} was evaluated yet, so there is no @best; use @last")
@@ -84,19 +84,19 @@ def _best(root: Path) -> Run:
         raise GymnastError(
             f"@best is unclear: scores of {', '.join(envs)} do not compare; try: gymnast runs best {envs[0]}"
         )
-    return Run(root / max(scored, key=lambda e: (e.best_score or 0.0, e.created)).id)
+    return RunFolder(root / max(scored, key=lambda e: (e.best_score or 0.0, e.created)).id)
 
 
 def _is_path(reference: str) -> bool:
     return "/" in reference or os.sep in reference or reference in {".", ".."} or reference.startswith("~")
 
 
-def _from_path(reference: str, allowed: bool) -> Run:
+def _from_path(reference: str, allowed: bool) -> RunFolder:
     if not allowed:
         raise GymnastError(f"{reference!r} is not a run id")
     if not _is_run_folder(reference):
         raise GymnastError(f"{reference} is not a run folder: it has no run.json")
-    return Run(Path(reference).expanduser().resolve())
+    return RunFolder(Path(reference).expanduser().resolve())
 
 
 def _is_run_folder(reference: str) -> bool:

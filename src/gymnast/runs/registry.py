@@ -15,9 +15,9 @@ from types import NoneType
 from typing import Any, Literal, get_args
 
 from gymnast.errors import GymnastError, RunFailed, did_you_mean
-from gymnast.runs import checkpoint, merit
+from gymnast.runs import checkpoint, score_auc
 from gymnast.runs.files import read_json, write_atomic, write_failed
-from gymnast.runs.store import Run, now, open_run, run_folders
+from gymnast.runs.store import RunFolder, now, open_run, run_folders
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -83,7 +83,7 @@ def update(root: Path, run_id: str, **stands: Any) -> RunEntry:
     }
     entry = replace(_read_entry(run), **plain, updated=now())
     if entry.status != "running":
-        entry = replace(entry, merit=merit.of_run(run))
+        entry = replace(entry, merit=score_auc.of_run(run))
     document = asdict(entry)
     write_atomic(
         run.status_path, json.dumps({name: _finite(document[name]) for name in _STANDS}, indent=1) + "\n"
@@ -112,11 +112,11 @@ def entries(root: Path) -> list[RunEntry]:
     return _newest_first([_as_it_is(runs[run_id], entry) for run_id, entry in known.items()])
 
 
-def entry_of(run: Run) -> RunEntry:
+def entry_of(run: RunFolder) -> RunEntry:
     """One run as it stands now; a killed one never worked out its merit, so that is done here."""
     entry = _as_it_is(run, _read_entry(run))
     if entry.status == "interrupted" and entry.merit is None:
-        return replace(entry, merit=merit.of_run(run))
+        return replace(entry, merit=score_auc.of_run(run))
     return entry
 
 
@@ -141,13 +141,13 @@ def _mend(root: Path, seen: dict[str, RunEntry]) -> None:
         _write_index(root, merged)
 
 
-def _as_it_is(run: Run, entry: RunEntry) -> RunEntry:
+def _as_it_is(run: RunFolder, entry: RunEntry) -> RunEntry:
     if entry.status == "running" and not run.is_locked():
         return replace(entry, status="interrupted", reason=entry.reason or "killed")
     return entry
 
 
-def _read_entry(run: Run) -> RunEntry:
+def _read_entry(run: RunFolder) -> RunEntry:
     """From the run's own files; checkpoints and metrics stand in for a lost status.json."""
     started = run.info()
     stands = read_json(run.status_path)
@@ -158,7 +158,7 @@ def _read_entry(run: Run) -> RunEntry:
     return RunEntry(**{**_sound(values), "id": run.id})
 
 
-def _guess(run: Run) -> dict[str, Any]:
+def _guess(run: RunFolder) -> dict[str, Any]:
     saved = [s for c in checkpoint.list_checkpoints(run) if (s := checkpoint.sidecar_or_none(c)) is not None]
     if not saved:
         return {}
@@ -169,7 +169,7 @@ def _guess(run: Run) -> dict[str, Any]:
         "solved": any(s.metrics.get("eval/solved") for s in saved),
         "best_score": max(ranks)[1] if ranks else None,
         "last_score": ranks[-1][1] if ranks else None,
-        "merit": merit.of_run(run),
+        "merit": score_auc.of_run(run),
         "updated": saved[-1].created,
     }
 

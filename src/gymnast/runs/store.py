@@ -40,7 +40,7 @@ _LOCK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunFolder:
     """One run folder. Holds no open files; make as many as you like."""
 
     path: Path
@@ -161,7 +161,7 @@ def runs_root(explicit: Path | str | None = None) -> Path:
     return Path(explicit or os.environ.get("GYMNAST_RUNS_DIR") or "runs").expanduser()
 
 
-def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, Any]) -> Run:
+def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, Any]) -> RunFolder:
     """A new run folder, complete from its first moment; nothing at all is left if that fails.
 
     `info` goes to run.json: what `provenance.describe_process` says, and env, variant, algo, seed
@@ -172,9 +172,9 @@ def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, 
     try:
         root.mkdir(parents=True, exist_ok=True)
         _sweep(root)
-        run = Run(root / _new_id(root))
+        run = RunFolder(root / _new_id(root))
         unfinished = root / f"{_UNFINISHED}{run.id}"
-        draft = Run(unfinished)
+        draft = RunFolder(unfinished)
         draft.checkpoints.mkdir(parents=True)
         write_atomic(draft.config_path, config_yaml_text, sync_folder=False)
         own = {"id": run.id, "name": name, "created": now()}
@@ -193,7 +193,7 @@ def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, 
         raise GymnastError(f"no run can be created in {root}: {reason}") from error
 
 
-def run_folders(root: Path) -> list[Run]:
+def run_folders(root: Path) -> list[RunFolder]:
     """Every run under `root`, in no particular order."""
     try:
         with os.scandir(root) as items:
@@ -202,21 +202,21 @@ def run_folders(root: Path) -> list[Run]:
         return []
     except OSError as error:
         raise GymnastError(f"the runs folder {root} cannot be read: {error.strerror}") from error
-    return [run for run in (Run(root / name) for name in names) if run.info_path.is_file()]
+    return [run for run in (RunFolder(root / name) for name in names) if run.info_path.is_file()]
 
 
-def open_run(root: Path, run_id: str) -> Run:
+def open_run(root: Path, run_id: str) -> RunFolder:
     """The run with exactly this id. The id may come from anywhere: it can never leave `root`."""
     if not RUN_ID.fullmatch(run_id):
         raise GymnastError(f"{run_id!r} is not a run id: eight lower-case letters and digits, a letter first")
-    run = Run(root / run_id)
+    run = RunFolder(root / run_id)
     if not run.info_path.is_file():
         ids = [known.id for known in run_folders(root)]
         raise GymnastError(f"no run {run_id!r} in {root}{did_you_mean(run_id, ids)}")
     return run
 
 
-def delete_run(run: Run) -> None:
+def delete_run(run: RunFolder) -> None:
     """Remove a run for good, unless it is being trained."""
     with run.lock():
         doomed = run.root / f"{_DOOMED}{run.id}"

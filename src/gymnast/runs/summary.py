@@ -10,10 +10,10 @@ from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_columns, read_header
 from gymnast.runs.checkpoint import Checkpoint, DamagedCheckpoint, best_checkpoint, list_checkpoints
 from gymnast.runs.registry import entry_of
-from gymnast.runs.store import Run
+from gymnast.runs.store import RunFolder
 
 
-def summarise(run: Run) -> dict[str, Any]:
+def summarise(run: RunFolder) -> dict[str, Any]:
     """How a run stands, what started it, its evaluations, and its checkpoints, newest first."""
     info = run.info()
     known = list_checkpoints(run)
@@ -37,7 +37,7 @@ def summarise(run: Run) -> dict[str, Any]:
     }
 
 
-def evaluations(run: Run) -> list[dict[str, float]]:
+def evaluations(run: RunFolder) -> list[dict[str, float]]:
     """Every evaluation of the run in order: env steps and score."""
     steps, at, scores = read_columns(
         run.metrics_path, ("time/env_steps", "eval/env_steps", "eval/return/mean")
@@ -49,7 +49,7 @@ def evaluations(run: Run) -> list[dict[str, float]]:
     ]
 
 
-def task_evaluations(run: Run) -> dict[str, list[float]]:
+def task_evaluations(run: RunFolder) -> dict[str, list[float]]:
     """Of a mix: the scores of each task, in the order of the evaluations."""
     start, end = "eval/task/", "/return/mean"
     keys = [key for key in read_header(run.metrics_path) if key.startswith(start) and key.endswith(end)]
@@ -58,7 +58,7 @@ def task_evaluations(run: Run) -> dict[str, list[float]]:
     return {name: [score for score in column if math.isfinite(score)] for name, column in scores.items()}
 
 
-def settings_of(run: Run) -> dict[str, Any]:
+def settings_of(run: RunFolder) -> dict[str, Any]:
     """The run's config with dotted keys."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError

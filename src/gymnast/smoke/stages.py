@@ -14,7 +14,7 @@ from gymnast import api
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError, MissingExtra, MissingGame
 from gymnast.smoke.tiny import EPISODE_STEPS, tiny_overrides
-from gymnast.video.encoder import video_possible
+from gymnast.video.mp4 import video_possible
 
 
 class Smoke:

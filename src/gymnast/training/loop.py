@@ -11,20 +11,22 @@ import numpy as np
 
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import RunFailed
-from gymnast.metrics.console import Console
-from gymnast.training.describe import hyperparameter_metrics, rollout_metrics, target_metrics
+from gymnast.metrics.sinks.console import Console
 from gymnast.training.evaluator import Result
 from gymnast.training.hooks import Adjust, Report, describe_adjustment
-from gymnast.training.keeper import Keeper
-from gymnast.training.keys import Command, Control
-from gymnast.training.outcome import Outcome, Status
+from gymnast.training.requests import Request, Requests
+from gymnast.training.rollout_metrics import hyperparameter_metrics, rollout_metrics, target_metrics
+from gymnast.training.run.outcome import Outcome, Status
+from gymnast.training.run.signals import StopRequest
+from gymnast.training.run.writer import RunWriter
 from gymnast.training.scoring import Scored, evaluate_if_due
 from gymnast.training.session import Session
-from gymnast.training.signals import StopRequest
 from gymnast.training.update import update
 
 
-def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, stop: StopRequest) -> Outcome:
+def run_loop(
+    s: Session, writer: RunWriter, console: Console, requests: Requests, stop: StopRequest
+) -> Outcome:
     """Train until the budget is spent, a stop rule fires, or someone asks to stop."""
     state = s.state
     began = time.perf_counter() - state.seconds
@@ -38,7 +40,7 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
             rollout, episodes = s.collector.collect(s.policy, s.rng, console.collecting)
         except EnvFailure as failure:
             s.rng.bit_generator.state = rng_before
-            raise keeper.failed(failure) from failure
+            raise writer.failed(failure) from failure
         collected = time.perf_counter()
 
         row: dict[str, Any]
@@ -64,7 +66,7 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
                 "A lower algo.lr, a lower algo.max_grad_norm or "
                 "policy.normalize_obs=running may help"
             )
-        s.policy.encoder.observe(rollout.obs[:-1])  # statistics move between updates, never within one
+        s.policy.preprocessor.observe(rollout.obs[:-1])  # statistics move between updates, never within one
 
         steps_before = state.env_steps
         state.env_steps += rollout.rewards.size
@@ -78,12 +80,12 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
             s.tasks.take(episodes)
         updated = time.perf_counter()
 
-        commands = control.poll()
+        commands = requests.poll()
         state.seconds = time.perf_counter() - began
-        due = s.eval_schedule.due(state, steps_before) or Command.EVALUATE in commands
+        due = s.eval_schedule.due(state, steps_before) or Request.EVALUATE in commands
         scored, failed = Scored(), None
         try:
-            scored = evaluate_if_due(s, due, keeper.note_best, console.evaluating)
+            scored = evaluate_if_due(s, due, writer.note_best, console.evaluating)
         except RunFailed as error:
             failed = error  # raised below, once this update is on disk
         result = scored.result
@@ -111,7 +113,7 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
         ]
         for hook in s.hooks:
             row |= hook.metrics()
-        keeper.record(row)
+        writer.record(row)
         console.updated(row)
         stopped_by_hook = None
         for command in wanted:
@@ -120,36 +122,36 @@ def run_loop(s: Session, keeper: Keeper, console: Console, control: Control, sto
                 said = describe_adjustment(command)
             else:
                 stopped_by_hook = said = command.why
-            keeper.log(f"intervention at step {state.env_steps:,}: {said}")
+            writer.log(f"intervention at step {state.env_steps:,}: {said}")
             console.note(f"step {state.env_steps:,}: {said}")
 
         if failed is not None:
-            keeper.save_last("failure")
+            writer.save_last("failure")
             raise failed
-        asked = Command.CHECKPOINT in commands
-        keeper.save_if_due(result, scored.best, asked)
+        asked = Request.CHECKPOINT in commands
+        writer.save_if_due(result, scored.best, asked)
         if result is not None:
-            keeper.film_if_wanted(result, scored.best)
+            writer.film_if_wanted(result, scored.best)
         if asked:
             console.note(f"checkpoint saved at step {state.env_steps:,}")
         if scored.begun:
-            keeper.remember()  # the very weights that are being scored, should they turn out best
+            writer.remember()  # the very weights that are being scored, should they turn out best
         reason, status = _why_stop(s, result, stop, commands)
         if reason is None and stopped_by_hook is not None:
             reason = stopped_by_hook
-        if Command.PAUSE in commands and reason is None:
-            seconds, commands = _pause(console, control, stop)
+        if Request.PAUSE in commands and reason is None:
+            seconds, commands = _pause(console, requests, stop)
             began += seconds
             reason, status = _why_stop(s, None, stop, commands)
 
-    keeper.save_last(status)
+    writer.save_last(status)
     return Outcome(
         status, reason, state.env_steps, state.seconds, state.best_score, state.last_score, state.solved
     )
 
 
 def _why_stop(
-    s: Session, result: Result | None, stop: StopRequest, commands: set[Command]
+    s: Session, result: Result | None, stop: StopRequest, commands: set[Request]
 ) -> tuple[str | None, Status]:
     """The reason to end here, if there is one, and what that makes of the run."""
     if result is not None and (reason := s.ended_by(result.score)) is not None:
@@ -158,17 +160,17 @@ def _why_stop(
         return over, "finished"
     if stop.requested is not None:
         return f"stopped by {stop.requested}", "interrupted"
-    if Command.STOP in commands:
+    if Request.STOP in commands:
         return "stopped by the q key", "interrupted"
     return None, "finished"
 
 
-def _pause(console: Console, control: Control, stop: StopRequest) -> tuple[float, set[Command]]:
+def _pause(console: Console, requests: Requests, stop: StopRequest) -> tuple[float, set[Request]]:
     """Wait until told to go on: the seconds that must not count as training, and what was asked for."""
     paused_at = time.perf_counter()
-    commands: set[Command] = set()
+    commands: set[Request] = set()
     console.paused(True)
-    while stop.requested is None and not commands & {Command.PAUSE, Command.STOP}:
-        commands = control.wait(0.2)
+    while stop.requested is None and not commands & {Request.PAUSE, Request.STOP}:
+        commands = requests.wait(0.2)
     console.paused(False)
     return time.perf_counter() - paused_at, commands

@@ -12,13 +12,13 @@ from gymnast.algorithms import build_algorithm
 from gymnast.algorithms.algorithm import Algorithm
 from gymnast.config.schema import Config
 from gymnast.envs.build import build_training_envs
-from gymnast.envs.capacity import check_fits
 from gymnast.envs.contract import EnvFailure, Envs
+from gymnast.envs.measure.capacity import check_fits
 from gymnast.envs.single import one_per_process
 from gymnast.envs.spec import EnvSpec, read_spec
 from gymnast.errors import GymnastError
+from gymnast.optimizers.build import build_optimizer
 from gymnast.policies.build import build_policy
-from gymnast.policies.optimizers import build_optimizer
 from gymnast.policies.policy import Optimizer, Policy
 from gymnast.rollout.ahead import AheadCollector
 from gymnast.rollout.collector import Collector
@@ -200,7 +200,7 @@ def _build_policy(config: Config, envs: Envs, seed: int | None) -> Policy:
 
 def _build_evaluator(config: Config) -> Evaluator:
     if config.eval.background:
-        from gymnast.training.background import BackgroundEvaluator
+        from gymnast.training.background_evaluator import BackgroundEvaluator
 
         return BackgroundEvaluator(config)
     if config.eval.every and config.env.backend == "sync":

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from gymnast.algorithms.algorithm import Algorithm, Hyper
-from gymnast.algorithms.objective import Batch, Loss, kl_estimate
+from gymnast.algorithms.batch import Batch
+from gymnast.algorithms.objective import Loss, kl_estimate
 from gymnast.policies.distributions import Evaluated
-from gymnast.policies.masks import masked
 from gymnast.policies.policy import Optimizer, Policy
+from gymnast.spaces.masks import masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class _Learner:
             return False
         if minibatch.sequences is not None or minibatch.weights is not None or self.hp.n_epochs < 2:
             return False
-        from gymnast.policies.torch_graphs import StepGraph
+        from gymnast.policies.torch.graphs import StepGraph
 
         self._size = len(minibatch)
         self._graph = StepGraph(partial(self._recorded_step, prepared=prepared), minibatch)
@@ -171,7 +172,7 @@ def _forward(policy: Policy, batch: Batch) -> tuple[Evaluated, Any]:
     outputs, log_std, values = network.forward(batch.x)
     if batch.masks is not None:
         outputs = masked(xp, outputs, batch.masks)
-    return policy.distribution.evaluate(xp, outputs, log_std, batch.actions), values
+    return policy.distribution.evaluate_actions(xp, outputs, log_std, batch.actions), values
 
 
 def _movement(policy: Policy, batch: Batch) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from gymnast.policies.action_form import ActionForm
+from gymnast.spaces.action_form import ActionForm
 
 _MOST_NAMED = 3  # more numbers are easier to read without their names
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gymnast.drawing import ACCENT, BACKGROUND, FAINT, LINES, PANEL, TEXT, WARM, Canvas
 from gymnast.metrics.csv_file import read_columns
-from gymnast.runs.store import Run
+from gymnast.runs.store import RunFolder
 
 _MOST_POINTS = 400  # more would be drawn on top of each other
 _STEPS = "time/env_steps"
@@ -35,7 +35,7 @@ class Curve:
         return float(self.returns[known[-1]]) if known.size else None
 
 
-def read_curve(run: Run, solved_at: float | None) -> Curve:
+def read_curve(run: RunFolder, solved_at: float | None) -> Curve:
     """Scores of the evaluations; where there are too few for a curve, returns of training."""
     columns = read_columns(run.metrics_path, {key for pair in _SOURCES for key in pair})
     found: list[Curve] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gymnast.video.encoder import Encoder
+from gymnast.video.mp4 import Encoder
 from gymnast.video.overlay import Layout
 from gymnast.video.play import Shot
 

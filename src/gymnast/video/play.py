@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gymnast.config.schema import Config
+from gymnast.envs.backends.in_process import InProcessEnvs
 from gymnast.envs.build import env_seeds
 from gymnast.envs.contract import Envs
-from gymnast.envs.in_process import InProcessEnvs
 from gymnast.envs.mix.build import mix_form, task_seed
 from gymnast.envs.mix.mixed import MixedEnvs
 from gymnast.envs.settings import EnvConfig

@@ -13,12 +13,12 @@ from gymnast.drawing import FAINT, TEXT, Canvas
 from gymnast.envs.contract import EnvFailure
 from gymnast.envs.spec import read_spec
 from gymnast.errors import GymnastError, RunFailed
-from gymnast.policies.threads import limit_threads
+from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, list_checkpoints, sidecar_or_none
-from gymnast.runs.store import Run
+from gymnast.runs.store import RunFolder
 from gymnast.video.curve import Curve, draw_curve, read_curve
-from gymnast.video.encoder import Encoder, require_video
 from gymnast.video.film import HOLD_SECONDS, Film, Played, held_frames
+from gymnast.video.mp4 import Encoder, require_video
 from gymnast.video.overlay import Layout, paste
 from gymnast.video.play import Shot
 from gymnast.video.record import build_stage, player_of
@@ -46,7 +46,7 @@ class Chapter:
 
 
 def record_progress(
-    run: Run,
+    run: RunFolder,
     *,
     checkpoints: int,
     seconds: float,
@@ -84,7 +84,7 @@ def record_progress(
     return film, tuple(chapter.env_steps for chapter in chapters)
 
 
-def choose_chapters(run: Run, curve: Curve, count: int) -> list[Chapter]:
+def choose_chapters(run: RunFolder, curve: Curve, count: int) -> list[Chapter]:
     """At most `count`, as evenly over the run as what it kept allows; the last one is always there."""
     known: dict[int, Checkpoint | None] = {c.env_steps: c for c in list_checkpoints(run)}
     if not known:

@@ -14,15 +14,15 @@ from gymnast.config.load import load_config
 from gymnast.config.schema import Config
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import GymnastError, RunFailed
+from gymnast.policies.device import limit_threads
 from gymnast.policies.load import load_policy
-from gymnast.policies.threads import limit_threads
 from gymnast.rollout.reward_scale import scale_in
 from gymnast.runs.checkpoint import Checkpoint, best_checkpoint, load_policy_arrays
 from gymnast.runs.files import write_failed
-from gymnast.runs.store import Run
+from gymnast.runs.store import RunFolder
 from gymnast.training.evaluator import evaluation_seed, sampling_rng
-from gymnast.video.encoder import require_video
 from gymnast.video.film import Film, make_film
+from gymnast.video.mp4 import require_video
 from gymnast.video.play import Player, Stage
 
 
@@ -92,7 +92,7 @@ def film_player(
         return make_film(path, shots, fps or stage.fps, episodes)
 
 
-def link_best(run: Run, path: Path) -> None:
+def link_best(run: RunFolder, path: Path) -> None:
     """Let `best.mp4` lead to a film in the same folder: a relative link, or a copy where there are none."""
     link = run.best_video_path
     unfinished = link.with_name(f".{link.name}.part")
@@ -109,7 +109,7 @@ def link_best(run: Run, path: Path) -> None:
         raise GymnastError(str(write_failed(link, error))) from error
 
 
-def film_path(run: Run, env_steps: int, *apart: str) -> Path:
+def film_path(run: RunFolder, env_steps: int, *apart: str) -> Path:
     """Where a film goes: named as checkpoints are, and by what sets it apart from an evaluation."""
     name = "-".join([f"{env_steps:012d}", *(re.sub(r"[^\w.]+", "_", word) for word in apart)])
     return run.videos / f"{name}.mp4"

@@ -8,15 +8,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.actions import plain_action_space
 from gymnast.envs.contract import Envs
 from gymnast.envs.mix.form import MixForm
 from gymnast.envs.mix.mixed import MixedEnvs
 from gymnast.envs.mix.shares import shares
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env, one_per_process
-from gymnast.envs.spaces import check_spaces, plain_space
 from gymnast.errors import GymnastError, did_you_mean
+from gymnast.spaces.action_arrays import plain_action_space
+from gymnast.spaces.plain import check_spaces, plain_space
 
 
 def build_mix(

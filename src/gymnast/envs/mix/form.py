@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.errors import GymnastError
-from gymnast.policies.action_form import ActionForm
+from gymnast.spaces.action_form import ActionForm
 
 TASK = "task"  # the entry of a Dict observation that says which task it is
 OBSERVATION = "observation"  # the entry beside it, where the tasks' own observations are no Dict

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from gymnast.envs.backends.groups import groups_of
+from gymnast.envs.backends.in_process import Frame
 from gymnast.envs.contract import EnvFailure, Envs, Step
-from gymnast.envs.groups import groups_of
-from gymnast.envs.in_process import Frame
 from gymnast.envs.mix.form import MixForm
 
 
@@ -89,7 +89,7 @@ class MixedEnvs:
     def receive(self) -> Step:
         frame = self._next_frame()
         step = frame.frame.step
-        step.final_obs = step.lost = step.going_on = None
+        step.final_obs = step.lost = step.life_lost = None
         failed = None
         for index, part in enumerate(self._parts):
             try:
@@ -178,7 +178,7 @@ class _MixFrame:
             for name, values in own.episode_values.items():
                 step.episode_values[name][rows] = values
         step.lost = _marked(step.lost, own.lost, rows, len(step.rewards))
-        step.going_on = _marked(step.going_on, own.going_on, rows, len(step.rewards))
+        step.life_lost = _marked(step.life_lost, own.life_lost, rows, len(step.rewards))
 
 
 def _write(columns: list[tuple[np.ndarray, str | None]], obs: np.ndarray) -> None:

@@ -8,12 +8,12 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.mix.form import MixForm
-from gymnast.envs.spaces import array_type
 from gymnast.errors import GymnastError, did_you_mean
-from gymnast.policies.masks import MaskReader
-from gymnast.policies.memory import MemoryState
-from gymnast.policies.observation_form import ObservationForm
+from gymnast.policies.memory_state import MemoryState
 from gymnast.policies.policy import Policy
+from gymnast.spaces.masks import MaskReader
+from gymnast.spaces.observation_form import ObservationForm
+from gymnast.spaces.plain import array_type
 
 
 class TaskPolicy:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gymnast.envs.wrappers.base import EnvWrapper
 from gymnast.errors import GymnastError, did_you_mean
-from gymnast.policies.masks import MaskReader
+from gymnast.spaces.masks import MaskReader
 
 _NAME = "forbidden-combinations"
 NOTHING = "none"  # the label of no button at all

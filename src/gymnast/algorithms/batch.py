@@ -1,0 +1,118 @@
+"""Samples to learn from: a rollout with advantages and returns, flat, in either engine's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gymnast.algorithms.returns import gae
+
+if TYPE_CHECKING:
+    from gymnast.rollout.buffer import Rollout
+    from gymnast.rollout.sequences import Sequences
+
+Array = Any  # numpy.ndarray or torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Samples to learn from; the first axis is B."""
+
+    x: Array  # [B, D] encoded observations
+    actions: Array  # [B, …]
+    log_probs: Array  # [B] under the policy that acted
+    values: Array  # [B] of the critic that was there then
+    advantages: Array  # [B]
+    returns: Array  # [B] targets of the critic
+    weights: Array | None = None  # [B] 1 for samples to learn from, 0 for the others; None: all count
+    masks: Array | None = None  # [B, M] choices that were allowed; None: all
+    sequences: Sequences | None = None  # how the rows hang together in time, for a policy with a memory
+
+    def __len__(self) -> int:
+        return len(self.advantages)
+
+    def rows(self, index: Any) -> Batch:
+        """Some of the samples: a slice gives views, an index array copies."""
+        return self.map(lambda array: _rows(array, index))
+
+    def map(self, change: Callable[[Any], Any]) -> Batch:
+        """Every array that there is, changed in the same way."""
+        changed: list[Any] = [None if array is None else change(array) for array in self._arrays()]
+        changed.append(self.sequences)
+        return Batch(*changed)
+
+    def arrays(self) -> list[Array]:
+        """Every array that there is."""
+        return [array for array in self._arrays() if array is not None]
+
+    def _arrays(self) -> tuple[Array | None, ...]:
+        return (
+            self.x,
+            self.actions,
+            self.log_probs,
+            self.values,
+            self.advantages,
+            self.returns,
+            self.weights,
+            self.masks,
+        )
+
+
+def _rows(array: Array, index: Any) -> Array:
+    if isinstance(index, slice):
+        return array[index]
+    # On rows of a matrix these are many times faster than array[index].
+    return array.take(index, 0) if isinstance(array, np.ndarray) else array.index_select(0, index)
+
+
+def batch_of(
+    rollout: Rollout, advantages: np.ndarray, returns: np.ndarray, weights: np.ndarray | None = None
+) -> Batch:
+    """A rollout's samples as one batch: [T, N, …] becomes [T·N, …]."""
+    actions = rollout.actions
+    return Batch(
+        x=rollout.x,
+        actions=actions.reshape(-1, *actions.shape[2:]),
+        log_probs=rollout.log_probs.reshape(-1),
+        values=rollout.values[:-1].reshape(-1),
+        advantages=advantages.reshape(-1),
+        returns=returns.reshape(-1),
+        weights=None if weights is None else weights.reshape(-1),
+        masks=None if rollout.masks is None else rollout.masks[:-1].reshape(-1, rollout.masks.shape[2]),
+        sequences=rollout.sequences,
+    )
+
+
+def gae_batch(rollout: Rollout, gamma: float, gae_lambda: float) -> Batch:
+    """A rollout with advantages by GAE; returns for the critic are advantages + values."""
+    advantages = gae(
+        rollout.rewards,
+        rollout.values,
+        rollout.terminated,
+        rollout.truncated,
+        rollout.bootstrap,
+        gamma,
+        gae_lambda,
+    )
+    return batch_of(rollout, advantages, advantages + rollout.values[:-1])
+
+
+def normalize_advantages(xp: Any, batch: Batch) -> Batch:
+    """Advantages with mean 0 and std 1, over the samples that count."""
+    advantages, n = batch.advantages, len(batch)
+    if n < 2:
+        return batch
+    if batch.weights is not None:
+        return replace(batch, advantages=_normalized_where(xp, advantages, batch.weights))
+    centred = advantages - advantages.sum() / n  # .mean() takes twice as long on small arrays
+    std = xp.sqrt((centred * centred).sum() / n)
+    return replace(batch, advantages=centred / (std + 1e-8))
+
+
+def _normalized_where(xp: Any, advantages: Array, weights: Array) -> Array:
+    n = weights.sum().clip(1)
+    centred = (advantages - (advantages * weights).sum() / n) * weights
+    return centred / (xp.sqrt((centred * centred).sum() / n) + 1e-8)

@@ -1,0 +1,329 @@
+"""The `sync` backend: a plain loop over single envs in this process, writing into arrays made once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from gymnast.envs import snapshot as carrying
+from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
+from gymnast.spaces.action_arrays import plain_action_space
+from gymnast.spaces.action_form import ActionForm, is_plain
+from gymnast.spaces.masks import MaskReader
+from gymnast.spaces.observation_form import ObservationForm
+from gymnast.spaces.plain import array_type, first_value, plain_space
+
+Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
+
+
+class Frame:
+    """The arrays of one step. Two are used in turn, so a step leaves the one before it whole."""
+
+    def __init__(
+        self,
+        n_envs: int,
+        observation_space: gym.Space[Any],
+        parts: Sequence[str],
+        allocate: Allocate = np.zeros,
+        mask_size: int = 0,
+        values: Sequence[str] = (),
+    ) -> None:
+        shape, dtype = array_type(observation_space)
+        self.final_obs = allocate((n_envs, *shape), dtype)
+        self.life_lost = allocate((n_envs,), np.dtype(np.bool_))
+        self.masks = allocate((n_envs, mask_size), np.dtype(np.bool_)) if mask_size else None
+        self.step = Step(
+            obs=allocate((n_envs, *shape), dtype),
+            rewards=allocate((n_envs,), np.dtype(np.float64)),
+            terminated=allocate((n_envs,), np.dtype(np.bool_)),
+            truncated=allocate((n_envs,), np.dtype(np.bool_)),
+            final_obs=None,
+            reward_parts={name: allocate((n_envs,), np.dtype(np.float64)) for name in parts},
+            episode_values={name: allocate((n_envs,), np.dtype(np.float64)) for name in values},
+        )
+
+    def rows(self, start: int, stop: int) -> Frame:
+        """The part of the arrays that belongs to some of the envs, as views."""
+        part = object.__new__(Frame)
+        part.final_obs = self.final_obs[start:stop]
+        part.life_lost = self.life_lost[start:stop]
+        part.masks = None if self.masks is None else self.masks[start:stop]
+        part.step = Step(
+            obs=self.step.obs[start:stop],
+            rewards=self.step.rewards[start:stop],
+            terminated=self.step.terminated[start:stop],
+            truncated=self.step.truncated[start:stop],
+            final_obs=None,
+            reward_parts={name: array[start:stop] for name, array in self.step.reward_parts.items()},
+            episode_values={name: array[start:stop] for name, array in self.step.episode_values.items()},
+        )
+        return part
+
+    def finish(self, any_done: bool) -> Step:
+        """The step, with what there is only if an env finished."""
+        self.step.final_obs = self.final_obs if any_done else None
+        self.step.life_lost = self.life_lost if any_done and self.life_lost.any() else None
+        return self.step
+
+
+class InProcessEnvs(StepsWhenReceived):
+    """Single envs stepped one after the other; `workers` runs the same class in each process."""
+
+    backend = "sync"
+
+    def __init__(
+        self,
+        envs: Sequence[gym.Env[Any, Any]],
+        seeds: Sequence[int],
+        reward_parts: tuple[str, ...] = (),
+        frames: tuple[Frame, Frame] | None = None,
+        masked: bool = False,
+        episode_values: tuple[str, ...] = (),
+    ) -> None:
+        self.n_envs = len(envs)
+        self.seeds = list(seeds)
+        self.reward_parts = reward_parts
+        self.episode_values = episode_values
+        self.observation_space = plain_space(envs[0].observation_space)
+        self.action_space = plain_action_space(envs[0].action_space)
+        self.carries_state = all(carrying.can_carry(env) for env in envs)
+        self._envs = list(envs)
+        self._step_calls = [env.step for env in envs]
+        self._episodes = [0] * self.n_envs  # started so far, each
+        self._first_obs = first_value(envs[0].observation_space)
+        self._first_action = first_value(envs[0].action_space)
+        self._discrete_actions = isinstance(self.action_space, gym.spaces.Discrete)
+        self._form = None if is_plain(self.action_space) else ActionForm(self.action_space)
+        if self._form is not None:
+            self._action_dtype: Any = self._form.dtype
+        else:
+            self._action_dtype = np.int64 if self._discrete_actions else envs[0].action_space.dtype
+        self._reader = MaskReader(self.action_space) if masked else None
+        self._seen = ObservationForm(envs[0].observation_space)
+        self._float_fields = _float_fields(self._seen)
+        mask_size = self._reader.size if self._reader else 0
+        arrays: dict[str, Any] = {"mask_size": mask_size, "values": episode_values}
+        self._frames = frames or (
+            Frame(self.n_envs, self.observation_space, reward_parts, **arrays),
+            Frame(self.n_envs, self.observation_space, reward_parts, **arrays),
+        )
+        # Where each frame's observations are written, row by row.
+        self._writers = [
+            (self._seen.rows(frame.step.obs), self._seen.rows(frame.final_obs)) for frame in self._frames
+        ]
+        self._turn = 0
+
+    @property
+    def masks(self) -> np.ndarray | None:
+        return self._frames[self._turn].masks
+
+    def reset(self) -> np.ndarray:
+        return self.reset_into(self._next_frame())
+
+    def step(self, actions: np.ndarray) -> Step:
+        return self.step_into(actions, self._next_frame())
+
+    def _next_frame(self) -> int:
+        self._turn = 1 - self._turn
+        return self._turn
+
+    def reset_into(self, turn: int) -> np.ndarray:
+        frame, (writer, _) = self._frames[turn], self._writers[turn]
+        for index in range(self.n_envs):
+            self._start_episode(index, writer, frame.masks, seed=self.seeds[index])
+            self._episodes[index] = 1
+        if self._first_obs:
+            frame.step.obs -= self._first_obs
+        self._check_finite(frame.step.obs, None)
+        self._check_masks(frame.masks)
+        return frame.step.obs
+
+    def step_into(self, actions: np.ndarray, turn: int) -> Step:
+        """One step of every env, written into frame `turn`."""
+        frame = self._frames[turn]
+        step, final_obs = frame.step, frame.final_obs
+        next_rows, final_rows = self._writers[turn]
+        obs, rewards, terminated, truncated = step.obs, step.rewards, step.terminated, step.truncated
+        # A copy, since an env may keep the action that it was given.
+        actions = np.array(actions, dtype=self._action_dtype)
+        if self._first_action:
+            actions += self._first_action
+        terminated.fill(False)
+        truncated.fill(False)
+        frame.life_lost.fill(False)
+        any_done, first_obs, index, masks = False, self._first_obs, 0, frame.masks
+        mask_shape = None if masks is None else masks.shape[1:]
+        try:
+            # Plain ints: an env's `action_space.contains` is faster on them.
+            if self._form is not None:
+                each_action: Any = self._form.each(actions)
+            else:
+                each_action = actions.tolist() if self._discrete_actions else actions
+            for index, action in enumerate(each_action):
+                ob, reward, is_terminated, is_truncated, info = self._step_calls[index](action)
+                rewards[index] = reward
+                if self.reward_parts:
+                    self._write_parts(index, step.reward_parts, info)
+                if is_terminated or is_truncated:
+                    terminated[index] = is_terminated
+                    truncated[index] = is_truncated
+                    frame.life_lost[index] = info.get("life_lost", False)
+                    any_done = True
+                    final_rows[index] = ob - first_obs if first_obs else ob
+                    for name, values in step.episode_values.items():
+                        values[index] = info.get(name, math.nan)
+                    self._start_episode(index, next_rows, masks)
+                else:
+                    next_rows[index] = ob
+                    if masks is not None:
+                        mask = info.get("action_mask")
+                        if type(mask) is np.ndarray and mask.shape == mask_shape:
+                            masks[index] = mask  # the common case, without a call
+                        else:
+                            self._read_mask(index, masks, info)
+        except EnvFailure:
+            raise
+        except Exception as error:
+            raise EnvFailure(index, self.seeds[index], f"raised {type(error).__name__}: {error}") from error
+        if first_obs:
+            obs -= first_obs
+        self._check_finite(obs, rewards)
+        if any_done:
+            self._check_finite(final_obs, None)
+        self._check_masks(masks)
+        return frame.finish(any_done)
+
+    def _start_episode(
+        self, index: int, rows: Any, masks: np.ndarray | None, seed: int | None = None
+    ) -> None:
+        try:
+            ob, info = self._envs[index].reset(seed=seed)
+        except Exception as error:
+            raise EnvFailure(
+                index, self.seeds[index], f"raised {type(error).__name__} on reset: {error}"
+            ) from error
+        # Here, since assigning would broadcast a wrong shape in silence.
+        if (misfit := self._seen.misfit(ob)) is not None:
+            raise EnvFailure(index, self.seeds[index], misfit)
+        rows[index] = ob
+        if masks is not None:
+            self._read_mask(index, masks, info)
+        self._episodes[index] += 1
+
+    def _read_mask(self, index: int, masks: np.ndarray, info: dict[str, Any]) -> None:
+        assert self._reader is not None
+        try:
+            self._reader.read(info["action_mask"], masks[index])
+        except KeyError:
+            reason = "gave no info['action_mask'], which env.action_masks wants after every reset and step"
+        except ValueError as error:
+            reason = f"gave an info['action_mask'] that {error}"
+        else:
+            return
+        raise EnvFailure(index, self.seeds[index], reason)
+
+    def _check_masks(self, masks: np.ndarray | None) -> None:
+        if masks is None or self._reader is None:
+            return
+        if (index := self._reader.row_without_choice(masks)) is not None:
+            raise EnvFailure(
+                index, self.seeds[index], "gave an info['action_mask'] that forbids every action"
+            )
+
+    def _write_parts(self, index: int, arrays: dict[str, np.ndarray], info: dict[str, Any]) -> None:
+        parts = info.get("reward_parts", {})
+        for name, array in arrays.items():
+            array[index] = parts.get(name, 0.0)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _check_finite(self, obs: np.ndarray, rewards: np.ndarray | None) -> None:
+        """Stop at NaN or infinity. A dot product is the cheapest sum; only if it is off, look closer."""
+        for field in self._float_fields:
+            numbers = obs if field is None else obs[field]
+            flat = numbers.reshape(-1)
+            if not math.isfinite(flat.dot(flat)):
+                what = "an observation" if field is None else f"an observation '{field}'"
+                self._raise_where(~np.isfinite(numbers).reshape(self.n_envs, -1).all(axis=1), what)
+        if rewards is not None and not math.isfinite(rewards.dot(rewards)):
+            self._raise_where(~np.isfinite(rewards), "a reward")
+
+    def _raise_where(self, bad: np.ndarray, what: str) -> None:
+        if bad.any():  # otherwise the sum overflowed, and each value is fine
+            index = int(bad.argmax())
+            raise EnvFailure(index, self.seeds[index], f"returned {what} that is not finite")
+
+    def snapshot(self) -> dict[str, Any]:
+        return {
+            "kind": "single",
+            "envs": [
+                {"seed": seed, "episodes": episodes, **carrying.env_state(env)}
+                for env, seed, episodes in zip(self._envs, self.seeds, self._episodes, strict=True)
+            ],
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
+        saved = saved_envs(snapshot)
+        exact = len(saved) == self.n_envs and all(carrying.matches(self._envs[0], state) for state in saved)
+        obs = self.restore_into(saved, exact, self._next_frame())
+        return None if exact else obs
+
+    def restore_into(self, saved: list[dict[str, Any]], exact: bool, turn: int) -> np.ndarray:
+        """Continue from the states in `saved`; new episodes, unless `exact`, begin in frame `turn`."""
+        obs, masks = self._frames[turn].step.obs, self._frames[turn].masks
+        writer = self._writers[turn][0]
+        for index in range(self.n_envs):
+            self._restore_one(index, saved[index] if index < len(saved) else None, exact, writer, masks)
+        if self._first_obs:
+            obs -= self._first_obs
+        return obs
+
+    def _restore_one(
+        self,
+        index: int,
+        state: dict[str, Any] | None,
+        exact: bool,
+        rows: Any,
+        masks: np.ndarray | None,
+    ) -> None:
+        if state is None:  # there are more envs now than there were
+            self._start_episode(index, rows, masks, seed=self.seeds[index])
+            self._episodes[index] = 1
+            return
+        env, episodes = self._envs[index], int(state["episodes"])
+        # An env may draw from more than np_random: a seed of its own for this episode reaches all of it.
+        self._start_episode(index, rows, masks, seed=episode_seed(self.seeds[index], episodes))
+        if exact:
+            carrying.set_env_state(env, state)
+        else:
+            carrying.set_random_state(env.unwrapped.np_random, state["random"])
+            self._start_episode(index, rows, masks)
+            episodes += 1
+        self._episodes[index] = episodes
+
+    def close(self) -> None:
+        for env in self._envs:
+            env.close()
+
+
+def _float_fields(form: ObservationForm) -> list[str | None]:
+    """The fields of a batch that may hold NaN; None stands for the whole of a plain one."""
+    return [leaf.name or None for leaf in form.leaves if leaf.dtype == np.float32]
+
+
+def saved_envs(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
+    """The states of single envs in a snapshot; none if another backend took it."""
+    return list(snapshot["envs"]) if snapshot.get("kind") == "single" else []
+
+
+def episode_seed(seed: int, episode: int) -> int:
+    """A seed for a later episode of the env that `seed` started."""
+    return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0] >> 1)
+
+
+def restart_seed(seed: int, restarts: int) -> int:
+    """A seed for the env that takes the place of a lost one; none that `episode_seed` gives."""
+    return int(np.random.SeedSequence([seed, restarts, 0xDEAD]).generate_state(1)[0] >> 1)

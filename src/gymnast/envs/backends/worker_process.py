@@ -1,0 +1,128 @@
+"""What runs inside an env worker: a share of the envs, stepped on command.
+
+A command is one byte on a pipe and so is the answer; arrays are in the shared block. The worker
+ends when its pipe closes, so it never outlives the process that started it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from enum import IntEnum
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from gymnast.envs.backends.in_process import InProcessEnvs
+from gymnast.envs.backends.shared_block import SharedBlock, receive, send
+from gymnast.envs.contract import EnvFailure
+from gymnast.envs.settings import EnvConfig
+from gymnast.envs.single import find_spec, make_env
+from gymnast.errors import GymnastError
+from gymnast.spaces.action_arrays import plain_action_space
+from gymnast.spaces.masks import MaskReader
+from gymnast.spaces.plain import plain_space
+
+
+class Command(IntEnum):
+    """Commands; those that fill a frame come as two, one for each."""
+
+    STEP_0, STEP_1, RESET_0, RESET_1, SNAPSHOT, RESTORE_0, RESTORE_1 = range(7)
+
+
+class Answer(IntEnum):
+    """Answers; FAILED and MESSAGE are followed by a message."""
+
+    DONE, SOME_FINISHED, FAILED, MESSAGE = range(4)
+
+
+def main(command_fd: int, answer_fd: int, memory_fd: int, lifeline_fd: int) -> None:
+    """Build the envs and serve commands until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process to act on
+    for fd in (command_fd, answer_fd, memory_fd, lifeline_fd):
+        os.set_inheritable(fd, False)  # a game's own process must not keep them open when this one is gone
+    threading.Thread(target=exit_with_parent, args=(lifeline_fd,), daemon=True).start()
+    try:
+        order = receive(command_fd)
+        try:
+            envs, block = _build(order, memory_fd)
+        except GymnastError as error:
+            send(answer_fd, {"error": str(error)})
+            return
+        send(answer_fd, {})
+        start, stop = order["rows"]
+        _serve(envs, block.actions[start:stop], start, command_fd, answer_fd)
+        envs.close()
+        sys.stdout.flush()
+        os._exit(0)  # taking the interpreter down in order would keep `close` waiting
+    except (EOFError, BrokenPipeError):
+        pass  # the main process is gone
+
+
+def exit_with_parent(lifeline_fd: int) -> None:
+    """Nothing is ever written to this pipe: reading ends when the parent does, even amid a long step."""
+    os.read(lifeline_fd, 1)
+    # A moment for the orderly way out, which is under way if the parent closed its pipes itself.
+    threading.Event().wait(1.0)
+    os._exit(1)
+
+
+def register(registration: str | None) -> None:
+    """Make an env known here that the parent may have registered at run time."""
+    if registration is not None:
+        spec = gym.envs.registration.EnvSpec.from_json(registration)
+        with suppress(GymnastError):  # unknown so far
+            find_spec(spec.id)  # a library that registers it does so now, and does not find it taken
+        gym.registry.setdefault(spec.id, spec)
+
+
+def _build(order: dict[str, Any], memory_fd: int) -> tuple[InProcessEnvs, SharedBlock]:
+    register(order["registered"])
+    config = EnvConfig.model_validate(order["config"])
+    start, stop = order["rows"]
+    envs = [make_env(config, training=order["training"]) for _ in range(start, stop)]
+    parts, values = tuple(order["reward_parts"]), tuple(order["episode_values"])
+    actions = plain_action_space(envs[0].action_space)
+    masked = config.action_masks
+    block = SharedBlock(
+        memory_fd,
+        order["n_envs"],
+        plain_space(envs[0].observation_space),
+        actions,
+        parts,
+        MaskReader(actions).size if masked else 0,
+        values,
+    )
+    frames = (block.frames[0].rows(start, stop), block.frames[1].rows(start, stop))
+    return InProcessEnvs(envs, order["seeds"], parts, frames, masked, values), block
+
+
+def _serve(envs: InProcessEnvs, actions: np.ndarray, start: int, command_fd: int, answer_fd: int) -> None:
+    answers = [bytes([answer]) for answer in Answer]
+    while True:
+        received = os.read(command_fd, 1)
+        if not received:
+            return
+        command = received[0]
+        try:
+            if command <= Command.STEP_1:
+                step = envs.step_into(actions, command)
+                os.write(answer_fd, answers[Answer.DONE if step.final_obs is None else Answer.SOME_FINISHED])
+            elif command <= Command.RESET_1:
+                envs.reset_into(command - Command.RESET_0)
+                os.write(answer_fd, answers[Answer.DONE])
+            elif command == Command.SNAPSHOT:
+                snapshot = envs.snapshot()
+                os.write(answer_fd, answers[Answer.MESSAGE])
+                send(answer_fd, snapshot)
+            else:
+                saved = receive(command_fd)
+                envs.restore_into(saved["envs"], saved["exact"], command - Command.RESTORE_0)
+                os.write(answer_fd, answers[Answer.DONE])
+        except EnvFailure as failure:
+            os.write(answer_fd, answers[Answer.FAILED])
+            send(answer_fd, {"index": start + failure.index, "seed": failure.seed, "reason": failure.reason})

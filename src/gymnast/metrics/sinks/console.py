@@ -1,0 +1,278 @@
+"""What the terminal shows while a run trains: live, in plain lines, or nothing.
+
+The loop calls a console after every update, hundreds of times a second, so a call that draws nothing costs a
+few microseconds. Rich is imported by the live view alone: plain and quiet runs start without it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO
+
+from gymnast.metrics.catalogue import spec
+
+if TYPE_CHECKING:
+    from gymnast.training.run.outcome import Outcome
+
+Row = Mapping[str, float | int | bool | None]
+Style = Literal["info", "good", "warning", "error"]
+NO_ALERTS: Mapping[str, str] = {}
+PLAIN_SECONDS = 5.0
+SCORED = "train/return_plain/mean"  # in the env's own points, as evaluations count
+REWARDED = "train/return/mean"  # as the learner was paid: clipped or shaped
+
+
+@dataclass(frozen=True, slots=True)
+class RunHeader:
+    """What is known before the first update."""
+
+    run_id: str
+    path: str
+    name: str
+    env_id: str
+    algo: str
+    engine: str
+    backend: str
+    n_envs: int
+    parameters: int
+    budget: str
+    budget_env_steps: int | None = None
+    solved_at: float | None = None
+    notices: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()  # of a mix
+
+
+class Console(Protocol):
+    """Called by the training loop; each method returns at once when it is not yet time to draw."""
+
+    def started(self, header: RunHeader) -> None: ...
+    def updated(self, row: Row, alerts: Mapping[str, str] = NO_ALERTS) -> None: ...
+    def evaluating(self, done: int, total: int) -> None: ...
+    def collecting(self, done: int, total: int) -> None: ...
+    def note(self, text: str, style: Style = "info") -> None: ...
+    def paused(self, flag: bool) -> None: ...
+    def finished(self, outcome: Outcome) -> None: ...
+    def suspend(self) -> None: ...
+    def resume(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def build_console(quiet: bool = False, json: bool = False, keys: str = "") -> Console:
+    """The live view on a terminal, plain lines elsewhere; nothing on stdout when it is asked to be quiet.
+
+    `keys` is the footer of the live view: what can be pressed, or nothing where no key can arrive.
+    """
+    if quiet or json:
+        return QuietConsole()
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    if sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb") and encoding == "utf8":
+        from gymnast.metrics.sinks.live import LiveConsole
+
+        return LiveConsole(keys=keys)
+    return PlainConsole()
+
+
+class QuietConsole:
+    """Shows nothing; only what must not be missed goes to stderr."""
+
+    def started(self, header: RunHeader) -> None: ...
+    def updated(self, row: Row, alerts: Mapping[str, str] = NO_ALERTS) -> None: ...
+    def evaluating(self, done: int, total: int) -> None: ...
+    def collecting(self, done: int, total: int) -> None: ...
+    def paused(self, flag: bool) -> None: ...
+    def finished(self, outcome: Outcome) -> None: ...
+    def suspend(self) -> None: ...
+    def resume(self) -> None: ...
+    def close(self) -> None: ...
+
+    def note(self, text: str, style: Style = "info") -> None:
+        if style in ("warning", "error"):
+            print(f"{style}: {text}", file=sys.stderr, flush=True)
+
+
+class PlainConsole:
+    """One line every few seconds and at each evaluation, without colours: for pipes, files and CI."""
+
+    def __init__(self, stream: TextIO | None = None, seconds: float = PLAIN_SECONDS) -> None:
+        self._stream = stream if stream is not None else sys.stdout
+        self._seconds = seconds
+        self._next = 0.0
+        self._row: Row = {}
+        self._shown: Row = self._row
+        self._evaluation: float | None = None
+        self._best: float | None = None
+        self._tasks: tuple[str, ...] = ()
+        self._told: set[str] = set()
+        self._writing = False
+        self._waiting: list[str] = []
+
+    def started(self, header: RunHeader) -> None:
+        self._next = time.monotonic() + self._seconds
+        self._tasks = header.tasks
+        self._line(f"{header.name}: {describe(header)}")
+        self._line(f"run {header.run_id} in {header.path}")
+        for notice in header.notices:
+            self._line(f"note: {notice}")
+
+    def updated(self, row: Row, alerts: Mapping[str, str] = NO_ALERTS) -> None:
+        self._row = row
+        evaluation = row.get("eval/return/mean")
+        if alerts:
+            self._tell(alerts)
+        elif self._told:
+            self._told.clear()
+        if evaluation is not None or time.monotonic() >= self._next:
+            self._progress()
+
+    def evaluating(self, done: int, total: int) -> None:
+        self._meanwhile("evaluating", done, total, "episodes")
+
+    def collecting(self, done: int, total: int) -> None:
+        self._meanwhile("collecting", done, total, "steps")
+
+    def note(self, text: str, style: Style = "info") -> None:
+        self._line(f"{style}: {text}" if style in ("warning", "error") else text)
+
+    def paused(self, flag: bool) -> None:
+        self._line("paused: press p to go on" if flag else "going on")
+
+    def finished(self, outcome: Outcome) -> None:
+        if self._row is not self._shown:
+            self._progress()
+        self._line(summarise(outcome))
+
+    def suspend(self) -> None: ...
+    def resume(self) -> None: ...
+    def close(self) -> None: ...
+
+    def _progress(self) -> None:
+        self._next = time.monotonic() + self._seconds
+        row = self._shown = self._row
+        evaluation, best = row.get("eval/return/mean"), row.get("eval/best")
+        self._evaluation = self._evaluation if evaluation is None else evaluation
+        self._best = self._best if best is None else best
+        steps = row.get("time/env_steps") or 0
+        progress = row.get("time/progress")
+        parts = [f"{progress:4.0%}"] if progress is not None else []
+        parts.append(f"{short(steps)} steps")
+        for label, key, value in (
+            ("return", SCORED, row.get(SCORED)),
+            ("shaped", REWARDED, row.get(REWARDED) if is_shaped(row) else None),
+            ("eval", "eval/return/mean", self._evaluation),
+            ("best", "eval/best", self._best),
+            ("KL", "train/kl", row.get("train/kl")),
+            ("entropy", "train/entropy", row.get("train/entropy")),
+        ):
+            if value is not None:
+                parts.append(f"{label} {number(key, value)}")
+        scores = {name: row.get(f"eval/task/{name}/return/mean") for name in self._tasks}
+        told = [f"{name} {number('eval/best', score)}" for name, score in scores.items() if score is not None]
+        if told:
+            parts.append(f"({', '.join(told)})")
+        fps = row.get("time/fps")
+        if fps:
+            parts.append(f"{short(fps)}/s")
+        seconds = row.get("time/seconds")
+        if seconds is not None:
+            parts.append(clock(seconds))
+        left = seconds_left(row)
+        if left is not None and left >= 1:
+            parts.append(f"{clock(left)} left")
+        self._line("  ".join(parts))
+
+    def _meanwhile(self, what: str, done: int, total: int, unit: str) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + self._seconds
+            self._line(f"{what} {done:,}/{total:,} {unit}")
+
+    def _tell(self, alerts: Mapping[str, str]) -> None:
+        """Each alert once, until all is well again: its condition may hold for thousands of updates."""
+        for key, text in alerts.items():
+            told = f"{key}: {text}"
+            if told not in self._told:
+                self._told.add(told)
+                self._line(f"alert: {told}")
+
+    def _line(self, text: str) -> None:
+        """A signal may want to say something in the middle of a write, where Python forbids another one."""
+        self._waiting.append(text)
+        if self._writing:
+            return
+        self._writing = True
+        try:
+            while self._waiting:
+                self._stream.write(self._waiting.pop(0) + "\n")
+            self._stream.flush()
+        except OSError:  # nobody reads any more (a closed pipe, a lost terminal): train on
+            self._stream = Path(os.devnull).open("w")  # noqa: SIM115  - stays open as long as the console
+        finally:
+            self._writing = False
+
+
+def describe(header: RunHeader) -> str:
+    """The run's make-up in one line."""
+    parts = [header.algo, f"{header.engine} engine", f"{header.n_envs} {header.backend} envs"]
+    if header.env_id != header.name.partition(":")[0]:
+        parts.insert(0, header.env_id)
+    parts += [f"{header.parameters:,} parameters", header.budget]
+    if header.solved_at is not None:
+        parts.append(f"solved at {number('eval/return/mean', header.solved_at)}")
+    return " · ".join(parts)
+
+
+def summarise(outcome: Outcome) -> str:
+    """How the run ended, in one line."""
+    text = {
+        "solved": "solved",
+        "finished": f"finished ({outcome.reason})",
+        "interrupted": f"{outcome.reason} and saved",
+        "failed": f"failed ({outcome.reason})",
+    }[outcome.status]
+    text += f" after {outcome.env_steps:,} env steps in {duration(outcome.seconds)}"
+    if outcome.best_score is not None:
+        text += f", best score {number('eval/return/mean', outcome.best_score)}"
+    return text
+
+
+def number(key: str, value: float) -> str:
+    """The value with the catalogue's precision for that key; huge ones are shortened."""
+    if abs(value) >= 1e7:
+        return f"{value:.3g}"
+    return f"{value:,.{spec(key).precision}f}"
+
+
+def short(value: float) -> str:
+    """1234567 → 1.23M."""
+    for size, suffix in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= 0.9995 * size:  # 999,999 is 1M, not 1e+03k
+            return f"{value / size:.3g}{suffix}"
+    return f"{value:.0f}"
+
+
+def clock(seconds: float) -> str:
+    """65 → 1:05, 3700 → 1:01:40."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else clock(seconds)
+
+
+def seconds_left(row: Row) -> float | None:
+    """What remains at the speed so far, evaluations included; one row's own speed would make it jump."""
+    progress, seconds = row.get("time/progress"), row.get("time/seconds")
+    return seconds * (1 - progress) / progress if progress and seconds is not None else None
+
+
+def is_shaped(row: Row) -> bool:
+    """Whether the learner is paid otherwise than the env pays."""
+    scored, rewarded = row.get(SCORED), row.get(REWARDED)
+    return scored is not None and rewarded is not None and not math.isclose(scored, rewarded, rel_tol=1e-6)

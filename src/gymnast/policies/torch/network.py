@@ -1,0 +1,258 @@
+"""The network in torch: the same parameters and the same mathematics as the NumPy engine.
+
+encoded observation → encoder → features [B, F] → trunk MLP(s) → heads. Actor and critic may have
+one trunk each or share one, and one encoder each or share one.
+
+Parameters are leaves that share the memory of one flat vector, and their `.grad`s share the memory
+of one flat gradient vector: clipping and Adam are a few calls on a vector, however many layers
+there are, and nothing loops over parameters to set gradients to zero.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from math import prod
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.autograd import Variable
+from torch.nn import functional
+
+from gymnast.policies.frame_stack import StackedRows
+from gymnast.policies.layout import PolicyLayout
+from gymnast.policies.torch.encoder import TorchEncoder
+from gymnast.policies.torch.tensors import TensorParts
+
+if TYPE_CHECKING:
+    from gymnast.policies.torch.graphs import InferenceGraph
+
+_NORM_EPS = 1e-5
+# Up to here one thread is the faster choice: handing such small products to a second thread costs
+# more than it saves, and the other core is free to step environments.
+_ONE_THREAD = 300_000  # parameters
+
+_ACTIVATIONS = {
+    "tanh": torch.tanh,
+    "relu": torch.relu,
+    "leaky_relu": functional.leaky_relu,
+    "elu": functional.elu,
+    "silu": functional.silu,
+    "gelu": lambda z: functional.gelu(z, approximate="tanh"),
+}
+
+_LAYER_PARTS = ("weight", "bias", "norm.weight", "norm.bias")
+_STATISTICS = ("running_mean", "running_var")  # of batch norm
+_BATCH_NORM_MOMENTUM = 0.1  # share of a minibatch in the statistics that acting goes by
+
+Layer = tuple[torch.Tensor | None, ...]  # _LAYER_PARTS, then _STATISTICS; None for what it does not have
+
+
+class TorchNetwork:
+    """Parameters, gradients and the two passes."""
+
+    xp: ModuleType = torch
+
+    def __init__(self, layout: PolicyLayout, device: str = "cpu", precision: str = "f32") -> None:
+        self.layout = layout
+        self.device = torch.device(device)
+        self.precision = precision
+        self.on_gpu = self.device.type != "cpu"
+        # Acting waits for nothing but its own work: it has a stream of its own, which goes before others.
+        self._stream = torch.cuda.Stream(self.device, priority=-1) if self.on_gpu else None
+        if self.on_gpu:  # torch's own thread for backward passes says so once, and then sees to it itself
+            warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current")
+        if self.device.type == "cpu" and layout.n_parameters <= _ONE_THREAD:
+            torch.set_num_threads(1)
+        self.parameters = torch.zeros(layout.n_parameters, device=self.device)
+        self.gradients = torch.zeros_like(self.parameters)
+        self.views: dict[str, torch.Tensor] = {}
+        offset = 0
+        for name, shape in layout.shapes().items():
+            span = slice(offset, offset + prod(shape))
+            view = torch.nn.Parameter(_shaped(self.parameters[span], shape))
+            view.grad = _shaped(self.gradients[span], shape)
+            self.views[name] = view
+            offset = span.stop
+        self.buffers = {
+            name: torch.from_numpy(np.zeros(shape, dtype)).to(self.device)
+            for name, (shape, dtype) in layout.buffers().items()
+        }
+        self.encoder = TorchEncoder(layout, self.views, self.buffers, precision)
+        self._dropout = layout.config.dropout
+        own_encoder = layout.encoder is not None and layout.encoder.own
+        self._random = self._dropout > 0 or own_encoder  # whether updates draw random numbers
+        self.records = self.device.type == "cuda" and not self._random and not layout.memories
+        self._inference: dict[int, InferenceGraph] = {}  # by the size of the batch
+        self._activation = _ACTIVATIONS[layout.config.activation]
+        names = [name for trunk in layout.trunks for name in trunk.names]
+        self._actor, self._critic = self._layers(names[0]), self._layers(names[-1])
+        self._std_from_state = layout.continuous and layout.config.state_dependent_std
+        self._fixed_std = self.views.get("log_std")
+        self._graph: tuple[torch.Tensor | None, ...] | None = None
+
+    def _layers(self, name: str) -> list[Layer]:
+        """The hidden layers of one MLP."""
+        layers: list[Layer] = []
+        while f"{name}.{len(layers)}.weight" in self.views:
+            layer = f"{name}.{len(layers)}"
+            parts = [self.views.get(f"{layer}.{part}") for part in _LAYER_PARTS]
+            statistics = [self.buffers.get(f"{layer}.norm.{part}") for part in _STATISTICS]
+            layers.append((*parts, *statistics))
+        return layers
+
+    def begin_update(self, rng: np.random.Generator) -> None:
+        """Before the first forward pass of an update: what dropout will drop follows from the run's own
+        random numbers, which a checkpoint carries."""
+        if self._random:
+            torch.manual_seed(int(rng.integers(2**63)))
+
+    @torch.inference_mode()
+    def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Outputs [A, B] and log std of the actor alone, as NumPy arrays."""
+        features = self.encoder.actor(self.to_engine(x))
+        outputs, log_std = self._action_outputs(self._mlp(features, self._actor))
+        return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy()
+
+    @torch.inference_mode()
+    def infer(self, x: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        """As forward, as NumPy arrays and with nothing kept."""
+        if self.records and isinstance(x, torch.Tensor):  # put there to act on, always as many at once
+            return self._recorded(x)
+        outputs, log_std, values = self._outputs(self.to_engine(x))
+        return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy(), values.cpu().numpy()
+
+    def _recorded(self, x: torch.Tensor) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        graph = self._inference.get(len(x))
+        if graph is None:
+            from gymnast.policies.torch.graphs import InferenceGraph
+
+            graph = self._inference[len(x)] = InferenceGraph(self._outputs, x)
+        return graph(x)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
+        """Outputs [A, B], log std ([A, 1], [A, B] or None) and values [B].
+
+        They are handed out without their graph: the distribution and the algorithm work in closed
+        form and must not be recorded. The graph stays here for `backward`.
+        """
+        outputs, log_std, values = self._outputs(x)
+        with_std = self._std_from_state and log_std is not None
+        self._graph = (outputs, log_std, values) if with_std else (outputs, values)
+        return outputs.detach(), None if log_std is None else log_std.detach(), values.detach()
+
+    def backward(
+        self, d_outputs: torch.Tensor, d_log_std: torch.Tensor | None, d_values: torch.Tensor
+    ) -> None:
+        """The gradient of the last forward pass, into the flat gradient vector."""
+        assert self._graph is not None, "backward needs a forward pass before it"
+        self.gradients.zero_()
+        in_graph = self._std_from_state and d_log_std is not None
+        derivatives = (d_outputs, d_log_std, d_values) if in_graph else (d_outputs, d_values)
+        # What torch.autograd.backward calls, without its check of shapes, which imports sympy (0.35 s).
+        # Arguments: keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad.
+        Variable._execution_engine.run_backward(self._graph, derivatives, False, False, (), True, True)
+        self._graph = None
+        if self._fixed_std is not None and d_log_std is not None:
+            torch.sum(d_log_std, 1, out=self._fixed_std.grad)
+
+    def to_engine(self, array: Any) -> Any:
+        """A tensor on the network's device; on the CPU it shares the array's memory. A structured array
+        becomes a tensor for each field; stacked frames stay a look-up of tensors."""
+        if isinstance(array, torch.Tensor):
+            return array
+        if isinstance(array, StackedRows):
+            return StackedRows(self.to_engine(array.frames), self.to_engine(array.index), array.flat)
+        if array.dtype.names is not None:
+            fields = {name: np.ascontiguousarray(array[name]) for name in array.dtype.names}
+            return TensorParts({name: self.to_engine(field) for name, field in fields.items()})
+        if not array.flags.writeable:  # torch has no read-only tensors
+            array = array.copy()
+        return torch.from_numpy(array).to(self.device)
+
+    def put(self, place: torch.Tensor, array: np.ndarray) -> None:
+        place.copy_(torch.from_numpy(array if array.flags.writeable else array.copy()))
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> torch.Tensor:
+        return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, dtype)).dtype, device=self.device)
+
+    def arrange(self, x: Any) -> Any:
+        """A rollout's input, on the device already, as minibatches of it are read fastest."""
+        return self.encoder.arrange(x)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        tensors = self.views | self.buffers
+        # In C order, whatever the order in memory: what is stored knows no engine.
+        return {name: tensor.detach().cpu().numpy().copy(order="C") for name, tensor in tensors.items()}
+
+    @torch.no_grad()
+    def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        for name, tensor in (self.views | self.buffers).items():
+            tensor.copy_(self.to_engine(arrays[name]))
+
+    @torch.no_grad()
+    def take_from(self, other: TorchNetwork) -> None:
+        """Become what another network of the same layout and device is now."""
+        self.parameters.copy_(other.parameters)
+        for name, buffer in self.buffers.items():
+            buffer.copy_(other.buffers[name])
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(self.device))
+
+    def beside(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do some work with this network in a thread of its own; all of it is done when this returns."""
+        if self._stream is None:
+            return work(*arguments)
+        with torch.cuda.stream(self._stream):
+            result = work(*arguments)
+        self._stream.synchronize()
+        return result
+
+    def _outputs(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
+        return self._heads(*self.encoder.both(x))
+
+    def _heads(
+        self, actor_features: torch.Tensor, critic_features: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
+        """Outputs, log std and values from what goes into the trunks."""
+        actor_top = self._mlp(actor_features, self._actor)
+        critic_top = actor_top if self.layout.config.shared else self._mlp(critic_features, self._critic)
+        outputs, log_std = self._action_outputs(actor_top)
+        values = functional.linear(critic_top, self.views["value_head.weight"], self.views["value_head.bias"])
+        return outputs, log_std, values.squeeze(1)
+
+    def _mlp(self, h: torch.Tensor, layers: list[Layer]) -> torch.Tensor:
+        updating = torch.is_grad_enabled()  # acting and judging are done without gradients
+        for weight, bias, gain, shift, mean, var in layers:
+            assert weight is not None
+            z = functional.linear(h, weight, bias)
+            if mean is not None:
+                z = functional.batch_norm(
+                    z, mean, var, gain, shift, updating, _BATCH_NORM_MOMENTUM, _NORM_EPS
+                )
+            elif gain is not None:
+                z = functional.layer_norm(z, gain.shape, gain, shift, _NORM_EPS)
+            h = self._activation(z)
+            if self._dropout and updating:
+                h = functional.dropout(h, self._dropout)
+        return h
+
+    def _action_outputs(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        outputs = self._head("action_head", hidden)
+        if self._std_from_state:
+            return outputs, self._head("log_std_head", hidden)
+        return outputs, None if self._fixed_std is None else self._fixed_std[:, None]
+
+    def _head(self, name: str, hidden: torch.Tensor) -> torch.Tensor:
+        """[A, B]: the action component first, as the distributions want it."""
+        return torch.addmm(self.views[f"{name}.bias"][:, None], self.views[f"{name}.weight"], hidden.t())
+
+
+def _shaped(flat: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """A span of a flat vector in its shape; filters [O, I, H, W] lie with their channels last."""
+    if len(shape) != 4:
+        return flat.view(shape)
+    out, channels, height, width = shape
+    return flat.view(out, height, width, channels).permute(0, 3, 1, 2)

@@ -1,0 +1,63 @@
+"""One figure of merit for a training: how much score for how many steps.
+
+It is the mean, over the env steps of the budget, of the best evaluation score shown so far:
+
+    merit = 1/B · Σ best(k) · (steps for which best(k) was the best so far),   B = budgeted env steps
+
+A run that learns the same in half the steps, or more in the same steps, scores higher. After the
+last evaluation the best score counts for the rest of the budget if the run solved its env (it
+stopped because there was nothing left to gain) and up to the steps taken otherwise; what was never
+trained counts as the start. The start, before the first evaluation, is the first mean return of
+training, without shaping: what an untrained policy gets; at most the first score. Runs compare by
+merit within one env and one budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from gymnast.metrics.csv_file import read_columns
+from gymnast.runs.store import RunFolder
+
+
+def area(
+    evals: Sequence[tuple[float, float]], start: float, taken: float, budget: float, solved: bool
+) -> float:
+    """Mean best-so-far score over `budget` env steps. `evals` are (env steps, score), in order."""
+    total, best, since = 0.0, start, 0.0
+    for steps, score in evals:
+        steps = min(steps, budget)
+        total += best * (steps - since)
+        best, since = max(best, score), steps
+    end = budget if solved else min(max(taken, since), budget)
+    total += best * (end - since) + start * (budget - end)
+    return total / budget
+
+
+def of_run(run: RunFolder) -> float | None:
+    """The figure of merit of a run; None if it was never evaluated."""
+    keys = (
+        "time/env_steps", "time/progress", "eval/env_steps", "eval/return/mean", "eval/solved",
+        "train/return_plain/mean", "train/return/mean",
+    )  # fmt: skip
+    steps, progress, eval_steps, scores, solved, plain, shaped = read_columns(run.metrics_path, keys).values()
+    shown = np.isfinite(scores)
+    if not shown.any():
+        return None
+    at = np.where(np.isfinite(eval_steps), eval_steps, steps)
+    evals = sorted(zip(at[shown].tolist(), scores[shown].tolist(), strict=True))
+    untrained = np.where(np.isfinite(plain), plain, shaped)
+    untrained = untrained[np.isfinite(untrained)]
+    first_score = evals[0][1]
+    start = min(float(untrained[0]), first_score) if len(untrained) else first_score
+    taken = float(steps[-1])
+    budget = float(run.info().get("budget_env_steps") or 0)
+    if not budget:
+        spent = float(progress[-1])
+        budget = taken / spent if math.isfinite(spent) and spent > 0 else taken
+    if budget <= 0:
+        return first_score
+    return area(evals, start, taken, budget, solved=bool(np.nansum(solved) > 0))

@@ -1,0 +1,196 @@
+"""Keys while training: read from the terminal without blocking, without a thread, and put back as found.
+
+The terminal is switched to single keys only while someone polls, so a crash before the first update leaves
+nothing to repair, and a process in the background or without a terminal is never touched.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+from gymnast.training.requests import Request
+
+try:
+    import termios
+    import tty
+
+    _HAS_TERMIOS = True
+except ImportError:  # Windows: training runs, the keys do nothing
+    _HAS_TERMIOS = False
+
+POLL_SECONDS = 0.05
+
+
+KEYS_HELP = "c checkpoint · e evaluate · p pause · q stop and save · h help"
+LONG_HELP = (
+    "c  save a checkpoint now\n"
+    "e  evaluate now\n"
+    "p  pause, and go on\n"
+    "q  finish this update, save and stop (resume later with --resume)\n"
+    "Ctrl-C does the same as q; twice aborts at once"
+)
+_REQUESTS = {request.value: request for request in Request}
+
+
+class TerminalKeys:
+    """What the user asked for meanwhile; as a context manager it puts the terminal back whatever happens."""
+
+    def __init__(
+        self,
+        *,
+        fd: int | None = None,
+        on_help: Callable[[str], None] | None = None,
+        on_suspend: Callable[[], None] | None = None,
+        on_resume: Callable[[], None] | None = None,
+    ) -> None:
+        self._fd = _terminal(fd)
+        self._on_help = on_help
+        self._on_suspend = on_suspend
+        self._on_resume = on_resume
+        self._next_look = 0.0
+        self._kept: set[Request] = set()  # asked for during a pause, due after it
+        self._found: list[Any] | None = None  # the terminal's settings as we found them, first time
+        self._ours = False  # whether single keys are in force now
+        self._handlers: dict[signal.Signals, Any] = {}
+
+    @property
+    def listening(self) -> bool:
+        """Whether keys can arrive at all; decides if they are worth showing."""
+        return self._fd is not None
+
+    def poll(self) -> set[Request]:
+        """The keys pressed since the last call. Cheap: it looks at the terminal 20 times a second at most."""
+        if self._fd is None:
+            return set()
+        now = time.monotonic()
+        if now < self._next_look:
+            return set()
+        self._next_look = now + POLL_SECONDS
+        kept, self._kept = self._kept, set()
+        return kept | self._read(timeout=0.0)
+
+    def wait(self, seconds: float) -> set[Request]:
+        """Sleep until a key arrives or the time is over: what a paused loop does instead of spinning.
+
+        What is asked for besides the pause's end is returned, and once more by the next `poll`.
+        """
+        if self._fd is None or not self._take_terminal():
+            time.sleep(seconds)
+            return set()
+        requests = self._read(timeout=seconds)
+        self._kept |= requests - {Request.PAUSE}
+        return requests
+
+    def close(self) -> None:
+        """Put the terminal and the signal handlers back; polling again would take them anew."""
+        self._release_terminal()
+        for number, old in self._handlers.items():
+            signal.signal(number, old)
+        self._handlers.clear()
+        atexit.unregister(self._release_terminal)
+
+    def __enter__(self) -> TerminalKeys:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _read(self, timeout: float) -> set[Request]:
+        if self._fd is None or not self._take_terminal():
+            return set()
+        try:
+            ready, _, _ = select.select([self._fd], [], [], timeout)
+            pressed = os.read(self._fd, 64) if ready else None
+        except OSError:  # the terminal went away (hang-up): train on without keys
+            pressed = b""
+        if pressed is None:
+            return set()
+        if not pressed:
+            self._fd = None
+            return set()
+        # An arrow or function key arrives as ESC and letters; those letters are not requests.
+        keys = [] if pressed.startswith(b"\x1b") else [chr(byte).lower() for byte in pressed]
+        if self._on_help is not None and ("h" in keys or "?" in keys):
+            self._on_help(LONG_HELP)
+        requests = {_REQUESTS[key] for key in keys if key in _REQUESTS}
+        if keys.count("p") % 2 == 0:  # pressed twice between two looks: paused and resumed already
+            requests.discard(Request.PAUSE)
+        return requests
+
+    def _take_terminal(self) -> bool:
+        """Switch to single keys if we are in the foreground; a background job must not touch the terminal."""
+        assert self._fd is not None
+        try:
+            if os.tcgetpgrp(self._fd) != os.getpgrp():
+                return False
+            if self._found is None:
+                self._found = termios.tcgetattr(self._fd)
+                atexit.register(self._release_terminal)
+            if not self._ours:
+                self._catch_suspension()
+                tty.setcbreak(self._fd, termios.TCSADRAIN)  # Ctrl-C and Ctrl-Z keep their meaning
+                self._ours = True
+        except (OSError, termios.error):
+            self._fd = None
+            return False
+        return True
+
+    def _release_terminal(self) -> None:
+        if self._fd is None or self._found is None or not self._ours:
+            return
+        self._ours = False
+        try:
+            if os.tcgetpgrp(self._fd) == os.getpgrp():
+                termios.tcsetattr(self._fd, termios.TCSADRAIN, self._found)
+        except (OSError, termios.error):
+            self._fd = None
+
+    def _catch_suspension(self) -> None:
+        if self._handlers or threading.current_thread() is not threading.main_thread():
+            return
+        for number, handler in ((signal.SIGTSTP, self._suspend), (signal.SIGCONT, self._continued)):
+            old = signal.getsignal(number)
+            if old is not None:
+                self._handlers[number] = old
+                signal.signal(number, handler)
+
+    def _suspend(self, _number: int, _frame: FrameType | None) -> None:
+        """Ctrl-Z: hand the shell a terminal in its own mode, then really stop."""
+        self._release_terminal()
+        if self._on_suspend is not None:
+            self._on_suspend()
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)  # stops here; the next line runs after `fg` or `bg`
+        signal.signal(signal.SIGTSTP, self._suspend)
+        if self._on_resume is not None:
+            self._on_resume()
+
+    def _continued(self, _number: int, _frame: FrameType | None) -> None:
+        # The shell set its own mode meanwhile; the next look from the foreground takes single keys again.
+        self._ours = False
+
+
+def keys_help() -> str:
+    """One line of what can be pressed; empty where no key can arrive."""
+    return KEYS_HELP if _terminal(None) is not None else ""
+
+
+def _terminal(fd: int | None) -> int | None:
+    if not _HAS_TERMIOS:
+        return None
+    try:
+        fd = sys.stdin.fileno() if fd is None else fd
+    except (AttributeError, OSError, ValueError):  # no stdin, or one that is not a file (tests, notebooks)
+        return None
+    return fd if os.isatty(fd) else None

@@ -1,0 +1,172 @@
+"""Keeping a run: its metrics, checkpoints, log and registry entry, as the loop goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from gymnast.envs.contract import EnvFailure
+from gymnast.errors import RunFailed
+from gymnast.metrics.sinks.metrics_file import Recorder
+from gymnast.rollout.reward_scale import scale_in
+from gymnast.runs import registry
+from gymnast.runs.checkpoint import list_checkpoints, prune, save_checkpoint
+from gymnast.runs.store import RunFolder
+from gymnast.training.evaluator import Result
+from gymnast.training.run.outcome import Outcome
+from gymnast.training.run.videos import Films
+from gymnast.training.session import Session
+
+Row = dict[str, Any]
+LEAST_SECONDS = 2.0  # between checkpoints of new best scores: early in a run they come many a second
+
+
+class RunWriter:
+    """Writes what happened; decides nothing but when a checkpoint is due."""
+
+    def __init__(self, run: RunFolder, session: Session, log: Callable[[str], None], row: Row) -> None:
+        self.run = run
+        self.log = log
+        self.recorder = Recorder(run.metrics_path)
+        self.films = Films(run, session.config)
+        self._settings = session.config.checkpoint
+        self._saved_steps = session.state.env_steps
+        self._saved_at = time.monotonic()
+        self._row = row
+        self._session = session
+        self._scoring: dict[str, Any] | None = None  # the moment whose score is still to come
+        self._best: tuple[dict[str, Any], float] | None = None  # the best moment, not yet on disk
+
+    def started(self, notices: list[str]) -> None:
+        """The run is under way. One that starts from other weights than its seed gives saves them at once."""
+        self._register(status="running", reason=None)
+        self.log("started: " + "; ".join(notices) if notices else "started")
+        if "init_from" in self.run.info() and not list_checkpoints(self.run):
+            self._save(self._bundle(), None, "start")
+
+    def record(self, row: Row) -> None:
+        self._row = row
+        self.recorder.write(row)
+
+    def save_if_due(self, result: Result | None, best: bool, asked: bool) -> None:
+        """A checkpoint after a new best score, by steps, by time, or because someone asked."""
+        settings, steps = self._settings, self._session.state.env_steps
+        since = time.monotonic() - self._saved_at
+        if result is not None and best:
+            self.note_best(result)
+        if asked:
+            reason = "user"
+        elif settings.every and steps // settings.every > self._saved_steps // settings.every:
+            reason = "every"
+        elif settings.seconds and since >= settings.seconds:
+            reason = "time"
+        else:
+            if self._best is not None and since >= LEAST_SECONDS:
+                self.save_best()
+            return
+        self.save_best()
+        if not self._is_saved():
+            score = result.score.mean if result is not None and result.env_steps == steps else None
+            self._save(self._bundle(), score, reason)
+
+    def remember(self) -> None:
+        """Keep this moment until its score arrives."""
+        self._scoring = self._bundle()
+
+    def note_best(self, result: Result) -> None:
+        """Hold on to the moment that scored best, to be written soon: in memory it costs nothing."""
+        if result.env_steps == self._session.state.env_steps:
+            bundle = self._bundle()
+        else:  # scored in the background: those weights are in the past
+            assert self._scoring is not None
+            bundle, state = self._scoring, self._session.state
+            bundle["metrics"] |= result.score.metrics()
+            bundle["metrics"]["eval/solved"] = self._session.solves(result.score)
+            bundle["state"]["counters"] |= {  # a resume from here must not forget the score
+                "best_score": state.best_score,
+                "best_solves_all": state.best_solves_all,
+                "last_score": state.last_score,
+                "solved": state.solved,
+            }
+        self._best = (bundle, result.score.mean)
+
+    def film_if_wanted(self, result: Result, best: bool) -> None:
+        """A film of the weights that have just been scored, where the config asks for one."""
+        s = self._session
+        scale = scale_in(self._row, next(iter(s.spec.tasks), None)) if s.algo.uses_critic else None
+        self.films.after_evaluation(s.policy, result, best, scale)
+
+    def save_last(self, reason: str) -> None:
+        """The best and the final state, unless they are on disk already."""
+        self.save_best()
+        if self._session.state.updates and not self._is_saved():
+            self._save(self._bundle(), None, reason)
+
+    def failed(self, failure: EnvFailure) -> RunFailed:
+        """Save the last whole update and say what happened where."""
+        s, saved = self._session, "nothing was learned yet"
+        if s.state.updates:
+            self.save_best()
+            if not self._is_saved():
+                self._save(self._bundle(with_envs=False), None, "failure")
+            saved = f"everything up to step {s.state.env_steps:,} is saved"
+        step = s.state.env_steps + (s.collector.steps_done + 1) * s.envs.n_envs
+        return RunFailed(f"{s.config.env.id}: {failure} in step {step:,}; {saved}")
+
+    def finish(self, outcome: Outcome) -> None:
+        """The registry's last word."""
+        self._register(
+            status="finished" if outcome.status == "solved" else outcome.status,
+            reason=outcome.reason,
+            env_steps=outcome.env_steps,
+            seconds=outcome.seconds,
+            best_score=outcome.best_score,
+            last_score=outcome.last_score,
+            solved=outcome.solved,
+        )
+        self.log(f"{outcome.status}: {outcome.reason}")
+
+    def close(self) -> None:
+        self.recorder.close()
+
+    def _is_saved(self) -> bool:
+        known = list_checkpoints(self.run)
+        return bool(known) and known[-1].env_steps == self._session.state.env_steps
+
+    def _bundle(self, *, with_envs: bool = True) -> dict[str, Any]:
+        s = self._session
+        return {
+            "env_steps": s.state.env_steps,
+            "policy": s.policy.arrays(),
+            "state": s.training_state(with_envs=with_envs),
+            "counters": s.state.counters(s.budget.progress(s.state)),
+            "metrics": dict(self._row),
+        }
+
+    def save_best(self) -> None:
+        """Write the best moment, if it is not on disk yet."""
+        if self._best is not None:
+            bundle, score = self._best
+            self._best = None
+            self._save(bundle, score, "best")
+
+    def _save(self, bundle: dict[str, Any], score: float | None, reason: str) -> None:
+        self.recorder.sync()  # rows first: a checkpoint must never know more than the metrics do
+        save_checkpoint(self.run, **bundle, score=score, reason=reason)
+        prune(self.run, self._settings.keep)
+        state = self._session.state
+        self._saved_steps, self._saved_at = state.env_steps, time.monotonic()
+        self._register(
+            status="running",
+            env_steps=state.env_steps,
+            seconds=state.seconds,
+            best_score=state.best_score,
+            last_score=state.last_score,
+            solved=state.solved,
+        )
+        shown = "" if score is None else f", score {score:g}"
+        self.log(f"checkpoint {bundle['env_steps']} ({reason}{shown})")
+
+    def _register(self, **stands: Any) -> None:
+        registry.update(self.run.root, self.run.id, **stands)
