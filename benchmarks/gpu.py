@@ -24,7 +24,6 @@ from gymnast.envs.families.atari.native import NativeAtari
 from gymnast.rollout.ahead import AheadCollector
 from gymnast.rollout.collector import Collector
 from gymnast.training.session import Session, build_session
-from gymnast.training.update import update
 
 RAW_STEPS = 200
 AIM = 0.85
@@ -82,15 +81,14 @@ def raw_rate(session: Session) -> float:
 
 def trained_rate(session: Session, collector: Any, updates: int) -> float:
     """Steps a second of collecting and learning, without metrics and files."""
-    algo = session.algo
-    hp = algo.hyperparameters(0, 10**7)
+    learner = session.learner
+    hp = learner.hyperparameters(0, 10**7)
     steps = 0
     for number in range(updates + 2):
         if number == 2:  # by then kernels are chosen, and a rollout is under way
             began = time.perf_counter()
-        rollout, _ = collector.collect(session.policy, session.rng)
-        batch = algo.targets(rollout, hp)
-        update(session.policy, session.optimizer, algo, batch, hp, session.batch_size, session.rng)
+        rollout = collector.collect(learner.policy, session.rng).rollout
+        learner.learn(rollout, hp, session.rng)
         steps += rollout.rewards.size if number >= 2 else 0
     seconds = time.perf_counter() - began
     if isinstance(collector, AheadCollector):
@@ -114,8 +112,8 @@ def main() -> None:
     session = build_session(load_config(options.preset, given).config)
     print(f"built in {time.perf_counter() - began:.0f} s", flush=True)
     one: Any = OneGroup(session.envs)
-    forms = {SYNCHRONOUS: Collector(one, session.policy, session.config.algo.steps)}
-    forms[OVERLAPPED] = session.collector  # type: ignore[assignment]
+    forms = {SYNCHRONOUS: Collector(one, session.learner.policy, session.config.algo.steps)}
+    forms[OVERLAPPED] = session.source  # type: ignore[assignment]
     waiting = Waiting()
     found: dict[str, list[float]] = {RAW: [], **{name: [] for name in forms}}
     waited: dict[str, float] = {}

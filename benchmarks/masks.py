@@ -20,7 +20,6 @@ from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gymnast.config.load import load_config
 from gymnast.policies.device import limit_threads
 from gymnast.training.session import Session, build_session
-from gymnast.training.update import update
 
 MOST_COST = 0.10  # of throughput
 _EDGE = 1.8  # of a track that ends at 2.4
@@ -59,10 +58,8 @@ def session(masked: bool, engine: str) -> Session:
 def seconds_of_an_update(s: Session) -> float:
     """Collecting, targets and update: what the loop does before it evaluates and records."""
     began = time.perf_counter()
-    hp = s.algo.hyperparameters(s.state.env_steps, s.budget.schedule_steps)
-    rollout, _ = s.collector.collect(s.policy, s.rng)
-    batch = s.algo.targets(rollout, hp)
-    update(s.policy, s.optimizer, s.algo, batch, hp, s.batch_size, s.rng)
+    hp = s.learner.hyperparameters(s.state.env_steps, s.budget.schedule_steps)
+    s.learner.learn(s.source.collect(s.learner.policy, s.rng).rollout, hp, s.rng)
     return time.perf_counter() - began
 
 
@@ -72,9 +69,9 @@ def main() -> None:
     parser.add_argument("--engine", default="numpy")
     options = parser.parse_args()
     plain, masked = session(False, options.engine), session(True, options.engine)
-    samples = plain.collector.rollout.rewards.size
+    samples = plain.source.rollout.rewards.size
     took: list[tuple[float, float]] = []
-    with limit_threads(plain.policy.layout, plain.batch_size):
+    with limit_threads(plain.learner.policy.layout, plain.learner.batch_size):
         for turn in range(options.updates):
             first, second = (plain, masked) if turn % 2 else (masked, plain)
             pair = seconds_of_an_update(first), seconds_of_an_update(second)

@@ -22,7 +22,7 @@ import pytest
 
 import action_envs
 from gymnast import api
-from gymnast.algorithms import ALGORITHMS
+from gymnast.algorithms.table import ALGORITHMS
 from gymnast.envs.backends import in_process
 from gymnast.errors import RunFailed
 from gymnast.policies import factored, policy

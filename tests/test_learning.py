@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from gymnast import api
-from gymnast.algorithms import ALGORITHMS
+from gymnast.algorithms.table import ALGORITHMS
 from gymnast.errors import RunFailed
 from gymnast.rollout.collector import Collector
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from gymnast import api
-from gymnast.algorithms import ALGORITHMS
+from gymnast.algorithms.table import ALGORITHMS
 from gymnast.envs.build import build_envs
 from gymnast.envs.settings import EnvConfig
 from observation_envs import SPACES, Cue, Delayed

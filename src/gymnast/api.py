@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from gymnast.config.schema import Config
     from gymnast.envs.mix.task_policy import TaskPolicy
     from gymnast.metrics.sinks.console import Console
+    from gymnast.metrics.sinks.sink import Sink
     from gymnast.policies.policy import Policy
     from gymnast.rollout.evaluate import Score
     from gymnast.runs.checkpoint import Checkpoint
     from gymnast.runs.store import RunFolder
+    from gymnast.training.hooks import Hook
     from gymnast.training.requests import Requests
+    from gymnast.training.run.observers import Observers
     from gymnast.training.run.outcome import Outcome
     from gymnast.video.film import Film
 
@@ -114,8 +117,14 @@ def train(
     runs_dir: str | Path | None = None,
     console: Console | None = None,
     requests: Requests | None = None,
+    sinks: Sequence[Sink] = (),
+    hooks: Sequence[Hook] = (),
 ) -> Run:
-    """Train what `reference` names (a preset, a file, or any registered env) as a new run."""
+    """Train what `reference` names (a preset, a file, or any registered env) as a new run.
+
+    `console` shows progress, `requests` may ask for something while it trains, `sinks` get a report per
+    update, and `hooks` may change hyperparameters or stop the run.
+    """
     from gymnast.config.load import load_config
     from gymnast.runs.store import runs_root
     from gymnast.training.run.launch import start_run
@@ -123,7 +132,7 @@ def train(
     resolved = load_config(reference, _with_budget(overrides, max_env_steps, wall_time))
     root = runs_root(runs_dir)
     start = _read_checkpoint(init_from, root)[:2] if init_from is not None else None
-    return Run(*start_run(resolved, root, start, console, requests))
+    return Run(*start_run(resolved, root, start, _observers(console, requests, sinks, hooks)))
 
 
 def resume(
@@ -136,15 +145,28 @@ def resume(
     runs_dir: str | Path | None = None,
     console: Console | None = None,
     requests: Requests | None = None,
+    sinks: Sequence[Sink] = (),
+    hooks: Sequence[Hook] = (),
 ) -> Run:
-    """Go on with a run from its last checkpoint: exactly, or under changed settings."""
+    """Continue a run from its last checkpoint: exactly, or under changed settings."""
     from gymnast.runs.references import find_run
     from gymnast.runs.store import runs_root
     from gymnast.training.run.launch import continue_run
 
     folder = run.folder if isinstance(run, Run) else find_run(runs_root(runs_dir), run)
     changes = _with_budget(overrides, max_env_steps, wall_time)
-    return Run(folder, continue_run(folder, changes, fresh_optimizer, console, requests))
+    observers = _observers(console, requests, sinks, hooks)
+    return Run(folder, continue_run(folder, changes, fresh_optimizer, observers))
+
+
+def _observers(
+    console: Console | None, requests: Requests | None, sinks: Sequence[Sink], hooks: Sequence[Hook]
+) -> Observers:
+    from gymnast.metrics.sinks.console import QuietConsole
+    from gymnast.training.requests import NoRequests
+    from gymnast.training.run.observers import Observers
+
+    return Observers(console or QuietConsole(), requests or NoRequests(), tuple(sinks), tuple(hooks))
 
 
 def evaluate(

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from gymnast.algorithms import ALGORITHMS
 from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.ppo import PPOConfig
+from gymnast.algorithms.table import ALGORITHMS
 from gymnast.algorithms.value_loss import value_loss
 
 XP = pytest.mark.parametrize("xp", [np, torch], ids=["numpy", "torch"])

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from gymnast.algorithms.reinforce import Reinforce, ReinforceConfig
 from gymnast.optimizers.build import build_optimizer
 from gymnast.rollout.buffer import Rollout
-from gymnast.training.rollout_metrics import target_metrics
+from gymnast.training.target_metrics import target_metrics
 from gymnast.training.update import update
 
 GAMMA = 0.9

@@ -12,8 +12,8 @@ import pytest
 from gymnast import api
 from gymnast.envs.build import build_envs
 from gymnast.envs.settings import EnvConfig
-from gymnast.rollout.collector import Episode
 from gymnast.rollout.evaluate import Score
+from gymnast.rollout.source import Episode
 from gymnast.training.state import TrainState
 
 CONFIG = EnvConfig(id="sample_envs:Tells", workers=2, wrappers=("sample_envs:CountsOnes",))

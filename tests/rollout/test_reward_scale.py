@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from gymnast.parts.reward_scale import RewardScale, TaskRewardScale, scale_in
 from gymnast.rollout.buffer import Rollout, allocate_rollout
-from gymnast.rollout.reward_scale import RewardScale, TaskRewardScale, scale_in
 
 T, N, GAMMA = 12, 3, 0.9
 

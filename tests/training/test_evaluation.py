@@ -181,7 +181,7 @@ def test_when_evaluation_is_due(
 def test_evaluation_waits_for_the_training_score(
     solved_at: float | None, fraction: float | None, mean: float, due: bool
 ) -> None:
-    from gymnast.rollout.collector import Episode
+    from gymnast.rollout.source import Episode
 
     config = load_config("CartPole-v1:ppo", {"eval.from_train_fraction": fraction, "eval.every": 10}).config
     state = TrainState(env_steps=100)

@@ -24,9 +24,9 @@ class Batch:
     x: Array  # [B, D] encoded observations
     actions: Array  # [B, …]
     log_probs: Array  # [B] under the policy that acted
-    values: Array  # [B] of the critic that was there then
+    values: Array  # [B] of the critic that was there then; [V, B] with several value heads
     advantages: Array  # [B]
-    returns: Array  # [B] targets of the critic
+    returns: Array  # [B] targets of the critic; [V, B] with several value heads
     weights: Array | None = None  # [B] 1 for samples to learn from, 0 for the others; None: all count
     masks: Array | None = None  # [B, M] choices that were allowed; None: all
     sequences: Sequences | None = None  # how the rows hang together in time, for a policy with a memory
@@ -36,36 +36,40 @@ class Batch:
 
     def rows(self, index: Any) -> Batch:
         """Some of the samples: a slice gives views, an index array copies."""
-        return self.map(lambda array: _rows(array, index))
+        chosen = {name: _rows(array, index, name in _PER_HEAD) for name, array in self.arrays().items()}
+        return Batch(**chosen, sequences=self.sequences)
 
     def map(self, change: Callable[[Any], Any]) -> Batch:
         """Every array that there is, changed in the same way."""
-        changed: list[Any] = [None if array is None else change(array) for array in self._arrays()]
-        changed.append(self.sequences)
-        return Batch(*changed)
+        changed = {name: change(array) for name, array in self.arrays().items()}
+        return Batch(**changed, sequences=self.sequences)
 
-    def arrays(self) -> list[Array]:
-        """Every array that there is."""
-        return [array for array in self._arrays() if array is not None]
+    def arrays(self) -> dict[str, Array]:
+        """Every array that there is, by its field's name."""
+        arrays = {
+            "x": self.x,
+            "actions": self.actions,
+            "log_probs": self.log_probs,
+            "values": self.values,
+            "advantages": self.advantages,
+            "returns": self.returns,
+        }
+        if self.weights is not None:
+            arrays["weights"] = self.weights
+        if self.masks is not None:
+            arrays["masks"] = self.masks
+        return arrays
 
-    def _arrays(self) -> tuple[Array | None, ...]:
-        return (
-            self.x,
-            self.actions,
-            self.log_probs,
-            self.values,
-            self.advantages,
-            self.returns,
-            self.weights,
-            self.masks,
-        )
+
+_PER_HEAD = ("values", "returns")  # whose last axis is B; of all others it is the first
 
 
-def _rows(array: Array, index: Any) -> Array:
+def _rows(array: Array, index: Any, last_axis: bool) -> Array:
     if isinstance(index, slice):
-        return array[index]
+        return array[..., index] if last_axis else array[index]
+    axis = array.ndim - 1 if last_axis else 0
     # On rows of a matrix these are many times faster than array[index].
-    return array.take(index, 0) if isinstance(array, np.ndarray) else array.index_select(0, index)
+    return array.take(index, axis) if isinstance(array, np.ndarray) else array.index_select(axis, index)
 
 
 def batch_of(
@@ -87,7 +91,11 @@ def batch_of(
 
 
 def gae_batch(rollout: Rollout, gamma: float, gae_lambda: float) -> Batch:
-    """A rollout with advantages by GAE; returns for the critic are advantages + values."""
+    """A rollout with advantages by GAE; returns for the critic are advantages + values.
+
+    With further reward streams, each has a value head and a discount of its own. The advantages are summed by
+    weight; values and returns of all heads go to the critic, [V, B].
+    """
     advantages = gae(
         rollout.rewards,
         rollout.values,
@@ -97,7 +105,17 @@ def gae_batch(rollout: Rollout, gamma: float, gae_lambda: float) -> Batch:
         gamma,
         gae_lambda,
     )
-    return batch_of(rollout, advantages, advantages + rollout.values[:-1])
+    returns = advantages + rollout.values[:-1]
+    if not rollout.streams:
+        return batch_of(rollout, advantages, returns)
+    values, targets = [rollout.values[:-1].reshape(-1)], [returns.reshape(-1)]
+    for stream in rollout.streams:
+        own = stream.advantages(rollout, gae_lambda)
+        advantages = advantages + np.float32(stream.weight) * own
+        values.append(stream.values[:-1].reshape(-1))
+        targets.append((own + stream.values[:-1]).reshape(-1))
+    batch = batch_of(rollout, advantages, returns)
+    return replace(batch, values=np.stack(values), returns=np.stack(targets))
 
 
 def normalize_advantages(xp: Any, batch: Batch) -> Batch:

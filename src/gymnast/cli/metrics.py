@@ -21,7 +21,8 @@ def metrics(
 
     found = catalogue.matching(text or "")
     if not found:
-        raise GymnastError(f"no metric mentions {text!r}{did_you_mean(text or '', catalogue.CATALOGUE)}")
+        keys = [metric.key for metric in catalogue.all_metrics()]
+        raise GymnastError(f"no metric mentions {text!r}{did_you_mean(text or '', keys)}")
     if as_json:
         typer.echo(json.dumps([asdict(metric) for metric in found], indent=2))
         return

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gymnast.algorithms import ALGORITHMS
+from gymnast.algorithms.table import ALGORITHMS
 from gymnast.config.files import SUFFIXES, config_folders, files_named, names_in, read_config_file
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gymnast.algorithms import ALGORITHMS, DEFAULT_ALGO
+from gymnast.algorithms.table import ALGORITHMS, DEFAULT_ALGO
 
 # What an env may need to be built at all, or what changes its spaces; the rest is checked later.
 _BUILDING = ("kwargs", "wrappers", "max_episode_steps")

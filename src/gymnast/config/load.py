@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from gymnast.algorithms import ALGORITHMS, DEFAULT_ALGO
+from gymnast.algorithms.table import ALGORITHMS, DEFAULT_ALGO
 from gymnast.config.fields import Keys, leaf_keys
 from gymnast.config.files import (
     SUFFIXES,

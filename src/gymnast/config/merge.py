@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gymnast.algorithms import DEFAULT_ALGO
+from gymnast.algorithms.table import DEFAULT_ALGO
 from gymnast.config.fields import Keys
 
 

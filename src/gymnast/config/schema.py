@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from gymnast.algorithms import ALGORITHMS, DEFAULT_ALGO
 from gymnast.algorithms.ppo import PPOConfig
 from gymnast.algorithms.settings import AlgoSettings
+from gymnast.algorithms.table import ALGORITHMS, DEFAULT_ALGO
+from gymnast.config.plugins import PluginConfig
 from gymnast.config.schedules import Schedule, takes_schedule
 from gymnast.config.values import MisfitError, Section
 from gymnast.envs.settings import EnvConfig
@@ -60,6 +61,12 @@ class Config(Section):
     video: VideoConfig = Field(default_factory=VideoConfig, description="Films of evaluation episodes.")
     interventions: tuple[InterventionConfig, ...] = Field(
         (), description="Rules that change hyperparameters when a metric stalls."
+    )
+    hooks: tuple[PluginConfig, ...] = Field(
+        (), description="Hooks of your own, `package.module:Class`, with their arguments."
+    )
+    sinks: tuple[PluginConfig, ...] = Field(
+        (), description="Further places that metrics go to, by name or `package.module:Class`."
     )
 
     @property

@@ -70,6 +70,7 @@ def build_policy(
     seed: int | None,
     device: str = "auto",
     precision: str = "f32",
+    value_heads: tuple[str, ...] = ("value",),
 ) -> Policy:
     """A fresh policy for these spaces; without a seed all its weights are 0, for whoever brings others."""
     layout = build_layout(config, observation_space, action_space)

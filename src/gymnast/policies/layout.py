@@ -57,6 +57,7 @@ class PolicyLayout:
     n_embeddings: int  # rows of the embedding table; 0 without one
     inputs: tuple[Input, ...] = ()  # what becomes of each leaf of an observation
     encoder: EncoderLayout | None = None  # between the encoded observation and the trunks (torch only)
+    value_heads: tuple[str, ...] = ("value",)
 
     @property
     def encoder_names(self) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ class Network(Protocol):
     xp: ModuleType  # numpy or torch
     layout: PolicyLayout
     parameters: Array  # [P] all of them in one flat vector, which an optimiser moves in place
+    views: dict[str, Array]  # each of them by name, in the same memory
     gradients: Array  # [P]
     on_gpu: bool  # whether it computes elsewhere than where NumPy's arrays are
     records: bool  # whether steps of learning can be recorded and played again (`torch_graphs.py`)

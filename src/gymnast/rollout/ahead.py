@@ -1,7 +1,7 @@
-"""Collecting ahead: the next rollout is collected while this one is learnt from.
+"""Collecting ahead: the next rollout is collected while this one is learned from.
 
 The thread that collects acts with a copy of the policy, taken before the update begins. So data is
-one update old when it is learnt from, always exactly one, and which weights acted at which step does
+one update old when it is learned from, always exactly one, and which weights acted at which step does
 not depend on the machine's speed. The randomness of acting is drawn before the thread begins.
 """
 
@@ -14,9 +14,8 @@ import numpy as np
 
 from gymnast.policies.policy import Policy
 from gymnast.rollout.buffer import Rollout
-from gymnast.rollout.collector import Collector, Episode, Progress
-
-Collected = tuple[Rollout, list[Episode]]
+from gymnast.rollout.collector import Collector
+from gymnast.rollout.source import Collected, Progress
 
 
 class AheadCollector:
@@ -40,7 +39,7 @@ class AheadCollector:
             under_way, self._under_way = self._under_way, None
             collected = under_way.result()
         acting.take_from(policy)
-        # Envs that cannot be carried begin anew when a run is resumed: nobody need wait for where they stand.
+        # Envs whose state cannot be saved start new episodes on a resume: no need to wait for them.
         self._state = None if collector.envs.carries_state else collector.state()
         noise = collector.draw(policy, rng)
         self._under_way = self._thread.submit(acting.network.beside, collector.collect_with, acting, noise)
@@ -51,10 +50,10 @@ class AheadCollector:
         if self._under_way is not None:
             if self._state is not None:
                 return self._state
-            self._under_way.exception()  # waits; a failure is told by the next `collect`
+            self._under_way.exception()  # waits; the next `collect` raises
         return self._collector.state()
 
-    def load_state(self, policy: Policy, state: dict[str, Any]) -> bool:
+    def load_state(self, policy: Policy, state: dict[str, Any]) -> str | None:
         self._wait()
         return self._collector.load_state(policy, state)
 

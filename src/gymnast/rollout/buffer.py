@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from gymnast.rollout.sequences import Sequences
+    from gymnast.rollout.streams import Stream
 
 
 @dataclass(slots=True)
@@ -29,8 +30,14 @@ class Rollout:
     x: Any = field(default_factory=lambda: np.empty(0))  # [T·N, D] encoded observations
     # [T+1, N, …] instead of `obs`, which then has but one row, where a GPU keeps the pixels
     pixels: Any = None
-    # Sums of the shares of the reward, by name
+    # Sums of the parts of the reward, by name
     part_sums: dict[str, float] = field(default_factory=dict)
+    # Of value heads beyond the first, if there are any: [V-1, T+1, N], and [V-1, T, N] where truncated
+    head_values: np.ndarray | None = None
+    head_bootstrap: np.ndarray | None = None
+    streams: tuple[Stream, ...] = ()  # rewards beside the env's, each with a value head of its own
+    # Where episodes ended, if someone asked for transitions: step, envs, true last observations
+    final_obs: list[tuple[int, np.ndarray, np.ndarray]] = field(default_factory=list)
 
 
 def allocate_rollout(
@@ -42,6 +49,7 @@ def allocate_rollout(
     action_dtype: type,
     mask_size: int | None = None,
     *,
+    n_values: int = 1,
     keep_obs: bool = True,
 ) -> Rollout:
     """Memory for rollouts of one size."""
@@ -56,4 +64,6 @@ def allocate_rollout(
         values=np.zeros((t + 1, n), np.float32),
         bootstrap=np.zeros((t, n), np.float32),
         masks=None if mask_size is None else np.zeros((t + 1, n, mask_size), np.bool_),
+        head_values=np.zeros((n_values - 1, t + 1, n), np.float32) if n_values > 1 else None,
+        head_bootstrap=np.zeros((n_values - 1, t, n), np.float32) if n_values > 1 else None,
     )

@@ -1,4 +1,4 @@
-"""Collecting experience: act, step, remember.
+"""Collecting experience: act, step, store.
 
 Inside the loop only what acting needs is computed. Log-probabilities, values and the values of
 cut-off episodes come from one batched forward pass afterwards, under the same weights. Networks that
@@ -10,8 +10,7 @@ Envs may come in groups (`envs/backends/groups.py`): while the policy acts for o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,24 +20,13 @@ from gymnast.envs.contract import Envs, Step
 from gymnast.envs.mix.mixed import task_rows
 from gymnast.policies.policy import Policy
 from gymnast.rollout.buffer import Rollout, allocate_rollout
+from gymnast.rollout.metrics import rollout_metrics
 from gymnast.rollout.sequences import sequences_of
+from gymnast.rollout.source import Collected, Episode, Progress
 from gymnast.rollout.stacked_frames import RolloutFrames
 from gymnast.spaces.observation_form import apart, put_together
 
-
-@dataclass(frozen=True, slots=True)
-class Episode:
-    """A finished training episode."""
-
-    total: float  # sum of rewards, wrappers' shares included
-    plain: float  # the env's own rewards alone
-    length: int
-    values: dict[str, float] = field(default_factory=dict)  # what the env told of it (`Envs.episode_values`)
-    task: int = 0  # of a mix, by number
-
-
-CutOff = tuple[int, np.ndarray, np.ndarray]  # step, envs, true last observations
-Progress = Callable[[int, int], None]
+Ending = tuple[int, np.ndarray, np.ndarray]  # step, envs, true last observations
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +34,7 @@ class _Ended:
     """What came to an end in a rollout."""
 
     episodes: list[Episode]
-    cut_off: list[CutOff]
+    cut_off: list[Ending]
 
 
 class Collector:
@@ -59,10 +47,13 @@ class Collector:
         n_steps: int,
         sequence_length: int | None = None,
         n_rollouts: int = 1,
+        keep_final_obs: bool = False,
     ) -> None:
-        """`n_rollouts`: how many are kept in turn, for whoever learns from one while the next is filled."""
+        """`n_rollouts`: how many are kept in turn, for whoever learns from one while the next is filled.
+        `keep_final_obs`: for whoever asks for transitions."""
         self.envs = envs
         self.n_steps = n_steps
+        self._keep_final_obs = keep_final_obs
         self._groups = groups_of(envs)
         n = envs.n_envs
         first, masks = envs.reset(), envs.masks
@@ -71,9 +62,9 @@ class Collector:
         self._memory = network.trace(n_steps, n, sequence_length or n_steps) if network is not None else None
         # What the policy saw before the rollout, if it stacks frames.
         self._frames = RolloutFrames(policy, n_steps, n) if policy.frame_stack > 1 else None
-        self._judges = policy.layout.encoder is not None and self._memory is None  # while it acts
+        self._evaluates_acting = policy.layout.encoder is not None and self._memory is None
         # Pixels that a GPU needs to act on are put there once, and stay.
-        self._on_device = self._judges and self._frames is None and policy.keeps_pixels
+        self._on_device = self._evaluates_acting and self._frames is None and policy.keeps_pixels
         self._rollouts = [
             self._allocate(policy, first, None if masks is None else masks.shape[1])
             for _ in range(n_rollouts)
@@ -100,6 +91,7 @@ class Collector:
             distribution.action_shape,
             distribution.action_dtype,
             mask_size,
+            n_values=len(policy.layout.value_heads),
             keep_obs=not self._on_device,
         )
         if self._on_device:
@@ -120,17 +112,15 @@ class Collector:
 
     def collect(
         self, policy: Policy, rng: np.random.Generator, progress: Progress | None = None
-    ) -> tuple[Rollout, list[Episode]]:
-        """Fill the rollout with T steps; also the episodes that ended in it."""
+    ) -> Collected:
+        """Fill the rollout with T steps."""
         return self.collect_with(policy, self.draw(policy, rng), progress)
 
     def draw(self, policy: Policy, rng: np.random.Generator) -> np.ndarray:
         """All the randomness of acting in a rollout."""
         return policy.distribution.noise(rng, self.n_steps, self.envs.n_envs)
 
-    def collect_with(
-        self, policy: Policy, noise: np.ndarray, progress: Progress | None = None
-    ) -> tuple[Rollout, list[Episode]]:
+    def collect_with(self, policy: Policy, noise: np.ndarray, progress: Progress | None = None) -> Collected:
         """As `collect`, with randomness that was drawn before."""
         self._begin()
         rollout, n_steps = self.rollout, self.n_steps
@@ -147,8 +137,12 @@ class Collector:
             self._store(n_steps - 1, group, policy, ended)
         if progress is not None:
             progress(n_steps, n_steps)
-        self._judge(policy, ended.cut_off)
-        return rollout, ended.episodes
+        self._evaluate(policy, ended.cut_off)
+        with np.errstate(over="ignore", invalid="ignore"):  # a reward that is not finite fails in the update
+            metrics = rollout_metrics(rollout)
+        if "workers" in self.envs.backend:  # of some tasks of a mix, or of all
+            metrics["env/restarts"] = self.envs.restarts
+        return Collected(rollout, ended.episodes, metrics)
 
     def _begin(self) -> None:
         """The next rollout starts where the last one ended."""
@@ -156,6 +150,8 @@ class Collector:
         self._turn = (self._turn + 1) % len(self._rollouts)
         rollout = self.rollout = self._rollouts[self._turn]
         rollout.part_sums = dict.fromkeys(self.envs.reward_parts, 0.0)
+        rollout.streams = ()
+        rollout.final_obs.clear()
         seen, last = (rollout.pixels, before.pixels) if self._on_device else (rollout.obs, before.obs)
         seen[0] = last[-1]
         rollout.begun = self._ages == 0
@@ -174,10 +170,12 @@ class Collector:
             obs = self._frames.push(obs, rows)
         if self._memory is not None:
             actions = self._memory.act(policy, t, obs, noise, allowed)
-        elif self._judges:
-            actions, rollout.log_probs[t, rows], rollout.values[t, rows] = policy.act_and_evaluate(
-                obs, noise, allowed
-            )
+        elif self._evaluates_acting:
+            actions, rollout.log_probs[t, rows], values = policy.act_and_evaluate(obs, noise, allowed)
+            if rollout.head_values is None:
+                rollout.values[t, rows] = values
+            else:
+                rollout.values[t, rows], rollout.head_values[:, t, rows] = values[0], values[1:]
         else:
             actions = policy.act(obs, noise, allowed)
         rollout.actions[t, rows] = actions
@@ -207,15 +205,17 @@ class Collector:
         ended.episodes.extend(self._finish(over, step, group.start))
         if len(cut):
             ended.cut_off.append((t, cut + group.start, step.final_obs[cut]))
+        if self._keep_final_obs:
+            rollout.final_obs.append((t, over + group.start, step.final_obs[over]))
         if self._memory is not None:
             self._memory.ended(over, cut)
         if self._frames is not None:
             self._frames.reset(over + group.start)
 
     def _finish(self, over: np.ndarray, step: Step, start: int) -> list[Episode]:
-        """The episodes that ended in these envs of a group, whose counts begin anew.
+        """The episodes that ended in these envs of a group, whose counts start again.
 
-        Those of envs that were lost in the midst of one are left out; a game that goes on is none as yet.
+        Those of envs that were lost in the middle are left out; a lost life does not end an episode.
         """
         if step.life_lost is not None:
             over = over[~step.life_lost[over]]
@@ -234,8 +234,8 @@ class Collector:
             if step.lost is None or not step.lost[i]
         ]
 
-    def _judge(self, policy: Policy, cut_off: list[CutOff]) -> None:
-        """What is still unknown of log-probabilities and values, in one pass."""
+    def _evaluate(self, policy: Policy, cut_off: list[Ending]) -> None:
+        """Log-probabilities and values that are still missing, in one pass."""
         rollout, frames, memory = self.rollout, self._frames, self._memory
         t, n = rollout.rewards.shape
         after = [last for _, _, last in cut_off]
@@ -250,10 +250,10 @@ class Collector:
             else:
                 x = frames.samples(policy, obs, rollout, [(step, cut) for step, cut, _ in cut_off])
             rollout.x = x[: t * n]
-        if self._judges:
+        if self._evaluates_acting:
             x = x if self._on_device else x[t * n :]
             rest = policy.evaluate_actions(x, rollout.actions[:0].reshape(0, *rollout.actions.shape[2:]))[1]
-            rollout.values[-1] = rest[:n]
+            _put_last(rollout, rest, n)
         else:
             seen: Any = x
             if memory is not None:
@@ -264,16 +264,26 @@ class Collector:
                 seen, rollout.actions.reshape(t * n, *rollout.actions.shape[2:]), masks
             )
             rollout.log_probs[...] = log_probs.reshape(t, n)
-            rollout.values[...] = values[: (t + 1) * n].reshape(t + 1, n)
-            rest = values[t * n :]
+            if rollout.head_values is None:
+                rollout.values[...] = values[: (t + 1) * n].reshape(t + 1, n)
+            else:
+                rollout.values[...] = values[0, : (t + 1) * n].reshape(t + 1, n)
+                rollout.head_values[...] = values[1:, : (t + 1) * n].reshape(-1, t + 1, n)
+            rest = values[..., t * n :]
         rollout.bootstrap.fill(0.0)
+        if rollout.head_bootstrap is not None:
+            rollout.head_bootstrap.fill(0.0)
         at = n
         for step, cut, _ in cut_off:
-            rollout.bootstrap[step, cut] = rest[at : at + len(cut)]
+            known = rest[..., at : at + len(cut)]
+            if rollout.head_bootstrap is None:
+                rollout.bootstrap[step, cut] = known
+            else:
+                rollout.bootstrap[step, cut], rollout.head_bootstrap[:, step, cut] = known[0], known[1:]
             at += len(cut)
 
     def state(self) -> dict[str, Any]:
-        """What a resumed run needs to go on with the very same episodes."""
+        """What a resumed run needs to continue with the very same episodes."""
         return {
             "obs": apart(self.last_obs),
             "totals": self._totals.copy(),
@@ -286,8 +296,8 @@ class Collector:
             **({} if self._frames is None else {"frames": self._frames.state()}),
         }
 
-    def load_state(self, policy: Policy, state: dict[str, Any]) -> bool:
-        """Go on from `state`; False if the envs had to start fresh episodes."""
+    def load_state(self, policy: Policy, state: dict[str, Any]) -> str | None:
+        """Continue from `state`; a notice if the envs had to start new episodes."""
         fresh = self.envs.restore(state["envs"])
         if fresh is None and self.rollout.masks is not None and "masks" not in state:
             fresh = self.envs.reset()  # masks are new to this run: what is allowed now, only a reset tells
@@ -299,7 +309,9 @@ class Collector:
             self._put(-1, slice(None), fresh, policy)
             if self.rollout.masks is not None:
                 self.rollout.masks[-1] = self.envs.masks
-            return False
+            same_number = len(state["totals"]) == self.envs.n_envs
+            reason = "cannot be restored" if same_number else "is of another number of envs"
+            return f"the state of the envs {reason}: new episodes start"
         if self.rollout.masks is not None:
             self.rollout.masks[-1] = state["masks"]
         if self._on_device:
@@ -307,14 +319,22 @@ class Collector:
         else:
             put_together(state["obs"], self.rollout.obs[-1])
         self._totals[:], self._parts[:], self._lengths[:] = state["totals"], state["parts"], state["lengths"]
-        self._ages[:] = state.get("ages", state["lengths"])  # which runs of before had not
-        return True
+        self._ages[:] = state["ages"]
+        return None
 
     def close(self) -> None:
         """Nothing is under way that could be waited for; the envs are closed by whoever built them."""
 
 
+def _put_last(rollout: Rollout, values: np.ndarray, n: int) -> None:
+    """Values of the observations after the rollout, of one head or [V, …] of several."""
+    if rollout.head_values is None:
+        rollout.values[-1] = values[:n]
+    else:
+        rollout.values[-1], rollout.head_values[:, -1] = values[0, :n], values[1:, :n]
+
+
 def _values_of(index: int, values: dict[str, np.ndarray]) -> dict[str, float]:
-    """What one env told of the episode that it finished; NaN: it did not say."""
-    told = {name: float(array[index]) for name, array in values.items()}
-    return {name: value for name, value in told.items() if not math.isnan(value)}
+    """What one env reported of the episode that it finished; NaN: nothing."""
+    reported = {name: float(array[index]) for name, array in values.items()}
+    return {name: value for name, value in reported.items() if not math.isnan(value)}

@@ -1,10 +1,10 @@
-"""When a run is evaluated, and by whom: in the loop, or in a process of its own."""
+"""Evaluation during training: when it is due, and who does it: the loop, or a process of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from gymnast.errors import RunFailed
 from gymnast.policies.policy import Policy
 from gymnast.rollout.evaluate import Score, evaluate, evaluation_envs
 from gymnast.training.state import TrainState
+
+if TYPE_CHECKING:
+    from gymnast.training.session import Session
 
 Progress = Callable[[int, int], None]
 
@@ -137,3 +140,39 @@ class InlineEvaluator:
     def close(self) -> None:
         if self._envs is not None:
             self._envs.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What evaluation gave in this update."""
+
+    result: Result | None = None
+    best: bool = False  # whether no score before was higher
+    begun: bool = False  # whether the weights of this moment are being scored in the background
+
+
+def evaluate_if_due(s: Session, due: bool, note_best: Callable[[Result], None], progress: Progress) -> Scored:
+    """A score that has arrived, or a new one if that is due. With nothing else left to do, wait for it.
+
+    Where both come at once, the earlier one goes to `note_best` if it is the best so far, and the
+    later one is handed back.
+    """
+    over = s.over() is not None
+    result = s.evaluator.wait() if over else s.evaluator.poll()
+    best = result is not None and _take_score(s, result)
+    if not due or s.evaluator.busy:
+        return Scored(result, best)
+    if result is not None and best:
+        note_best(result)
+    new = s.evaluator.start(s.learner.policy, s.state.env_steps, progress)
+    if new is None and over:
+        new = s.evaluator.wait()
+    if new is not None:
+        return Scored(new, _take_score(s, new))
+    return Scored(result, best, begun=True)
+
+
+def _take_score(s: Session, result: Result) -> bool:
+    """Note the score; whether it is the best so far."""
+    score = result.score
+    return s.state.take_score(score.mean, s.solves(score), is_mix=bool(score.tasks))

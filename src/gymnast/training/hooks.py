@@ -1,34 +1,27 @@
-"""Hooks: optional extras that look at each update and ask for something.
+"""Hooks: optional extras that see each update's report and may ask for something.
 
-A hook takes what it needs in its constructor, receives a frozen report and returns commands. It
-writes into nobody; the loop applies the commands where everyone can see it. What always happens in
-training is a line in the loop and no hook.
+A hook takes what it needs in its constructor, receives a frozen report and returns commands, which the loop
+applies in plain sight. What always happens in training is a line in the loop, not a hook.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from gymnast.algorithms.algorithm import Hyper
 from gymnast.metrics import catalogue
+from gymnast.metrics.spec import MetricSpec
 
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """An update that is over."""
-
-    env_steps: int
-    updates: int
-    row: Mapping[str, Any]  # its metrics
+if TYPE_CHECKING:
+    from gymnast.training.report import Report
 
 
 @dataclass(frozen=True, slots=True)
 class Adjust:
-    """From the next update on, a hyperparameter is what its schedule says times `factor`, or `value`,
-    within [low, high]. With neither it goes back to its schedule. What several sources ask of one key
-    adds up."""
+    """From the next update on, a hyperparameter is its scheduled value times `factor`, or `value`, within
+    [low, high]. With neither it follows its schedule again. Adjustments by several sources combine."""
 
     source: str  # who asks; a later command of the same source for the same key replaces the earlier one
     key: str
@@ -49,15 +42,27 @@ class Stop:
 Command = Adjust | Stop
 
 
-class Hook(Protocol):
+class Hook:
+    """Does nothing: override what is needed. `METRICS` declares what `metrics` reports."""
+
+    METRICS: ClassVar[tuple[MetricSpec, ...]] = ()
+
+    @property
+    def name(self) -> str:
+        """What a checkpoint keeps its state under."""
+        return type(self).__qualname__
+
     def after_update(self, report: Report) -> Sequence[Command]:
-        """What is wanted now; mostly nothing."""
+        """Commands for the loop; mostly none."""
+        return ()
 
     def metrics(self) -> dict[str, float]:
-        """What the hook has to say in this update's row."""
+        """For this update's row, after `after_update` was called."""
+        return {}
 
     def state(self) -> Any:
         """What a resumed run needs to decide as if it had never been stopped; plain data."""
+        return {}
 
     def load_state(self, state: Any) -> None:
         """Take it back."""
@@ -68,7 +73,7 @@ H = TypeVar("H", bound=Hyper)
 
 @dataclass(slots=True)
 class Adjustments:
-    """What hooks have made of the hyperparameters; empty in most runs."""
+    """The adjustments in force; none in most runs."""
 
     in_force: dict[tuple[str, str], Adjust] = field(default_factory=dict)  # by source and key
 
@@ -103,7 +108,7 @@ class Adjustments:
 
 
 def within(key: str, value: float, adjust: Adjust) -> float:
-    """The value cut to the adjustment's bounds, and to what this setting can be at all."""
+    """The value clipped to the adjustment's bounds, and to the setting's own."""
     possible = catalogue.spec(f"opt/{key}")
     for low in (adjust.low, possible.low):
         value = value if low is None else max(value, low)

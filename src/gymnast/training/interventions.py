@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from gymnast.config.values import Count, PositiveCount, Section
 from gymnast.metrics import catalogue
-from gymnast.training.hooks import Adjust, Command, Report, Stop
+from gymnast.training.hooks import Adjust, Command, Hook, Stop
+
+if TYPE_CHECKING:
+    from gymnast.training.report import Report
 
 Unit = Literal["env_steps", "updates"]
 
@@ -98,8 +101,10 @@ class RuleState:
     undo: list[float] = field(default_factory=list)  # factors in force, the last one's undoing takes it off
 
 
-class PlateauHook:
+class PlateauHook(Hook):
     """All rules of a run."""
+
+    name = "interventions"
 
     def __init__(self, rules: Sequence[InterventionConfig]) -> None:
         self.rules = tuple(rules)

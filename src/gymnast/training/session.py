@@ -1,15 +1,15 @@
-"""A run's parts, built from its config: what the loop works with, and how it is saved and restored."""
+"""What the loop works with, built from a config, and how it is saved and restored."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gymnast.algorithms import build_algorithm
-from gymnast.algorithms.algorithm import Algorithm
+from gymnast.algorithms.table import build_algorithm
 from gymnast.config.schema import Config
 from gymnast.envs.build import build_training_envs
 from gymnast.envs.contract import EnvFailure, Envs
@@ -18,18 +18,20 @@ from gymnast.envs.single import one_per_process
 from gymnast.envs.spec import EnvSpec, read_spec
 from gymnast.errors import GymnastError
 from gymnast.optimizers.build import build_optimizer
+from gymnast.parts.part import PartContext
+from gymnast.parts.table import build_parts, value_heads
 from gymnast.policies.build import build_policy
-from gymnast.policies.policy import Optimizer, Policy
+from gymnast.policies.policy import Policy
 from gymnast.rollout.ahead import AheadCollector
 from gymnast.rollout.collector import Collector
 from gymnast.rollout.evaluate import Score
-from gymnast.rollout.reward_scale import RewardScale, TaskRewardScale, build_reward_scale
 from gymnast.training.budget import Budget, build_budget
 from gymnast.training.evaluator import EvalSchedule, Evaluator, InlineEvaluator
+from gymnast.training.hook_table import build_hooks
 from gymnast.training.hooks import Adjustments, Hook
-from gymnast.training.interventions import PlateauHook
+from gymnast.training.learner import Learner, PolicyGradient, load_by_name
 from gymnast.training.state import TrainState
-from gymnast.training.tasks import TaskBook, build_task_book
+from gymnast.training.tasks import build_task_book
 
 
 @dataclass(slots=True)
@@ -39,20 +41,15 @@ class Session:
     config: Config
     spec: EnvSpec
     envs: Envs
-    policy: Policy
-    optimizer: Optimizer
-    algo: Algorithm
-    collector: Collector | AheadCollector
-    reward_scale: RewardScale | TaskRewardScale | None
+    source: Collector | AheadCollector
+    learner: Learner
     evaluator: Evaluator
     eval_schedule: EvalSchedule
     budget: Budget
-    batch_size: int
-    rng: np.random.Generator
     state: TrainState
-    hooks: list[Hook]
-    adjustments: Adjustments  # what hooks have made of the hyperparameters
-    tasks: TaskBook | None  # of a mix
+    rng: np.random.Generator
+    hooks: tuple[Hook, ...]
+    adjustments: Adjustments  # of hyperparameters, by hooks
 
     @property
     def stop_at(self) -> float | None:
@@ -64,7 +61,7 @@ class Session:
         return bool(score.solves(self.spec))
 
     def ended_by(self, score: Score) -> str | None:
-        """Why training ends with this score; None if it goes on."""
+        """Why training ends with this score; None if it continues."""
         if self.config.stop.eval_return == "solved" and self.spec.tasks:
             return "every task reached its threshold" if self.solves(score) else None
         wanted = self.stop_at
@@ -80,7 +77,7 @@ class Session:
         return self.budget.spent(self.state)
 
     def close(self) -> None:
-        self.collector.close()
+        self.source.close()
         self.evaluator.close()
         self.envs.close()
 
@@ -89,51 +86,37 @@ class Session:
         return {
             "counters": self.state.to_json(),
             "rng": self.rng.bit_generator.state,
-            "optimizer": self.optimizer.state(),
-            "collector": self.collector.state() if with_envs else None,
-            "reward_scale": self.reward_scale.state() if self.reward_scale else None,
-            "hooks": [hook.state() for hook in self.hooks],
+            "learner": self.learner.state(),
+            "source": self.source.state() if with_envs else None,
+            "hooks": {hook.name: hook.state() for hook in self.hooks},
             "adjustments": self.adjustments.state(),
-            "tasks": None if self.tasks is None else self.tasks.state(),
         }
 
     def restore(
         self, policy: dict[str, np.ndarray], state: dict[str, Any], *, fresh_optimizer: bool
     ) -> list[str]:
-        """Go on from a checkpoint; what could not be carried over, in words."""
-        notices = []
-        self.policy.load_arrays(policy)
-        self.state = TrainState.from_json(state["counters"])
+        """Continue from a checkpoint; what could not be taken over, as notices."""
+        self.learner.policy.load_arrays(policy)
+        self.state.load_json(state["counters"])
         self.rng.bit_generator.state = state["rng"]
-        if fresh_optimizer:
-            notices.append("the optimiser starts afresh")
-        else:
-            self.optimizer.load_state(state["optimizer"])
-        if self.reward_scale is not None and state["reward_scale"] is not None:
-            self.reward_scale.load_state(state["reward_scale"])
-        if len(state.get("hooks", [])) == len(self.hooks):  # a resume may bring rules, or drop them
-            for hook, stood in zip(self.hooks, state.get("hooks", []), strict=True):
-                hook.load_state(stood)
-            self.adjustments.load_state(state.get("adjustments", []))
-        if self.tasks is not None:
-            self.tasks.load_state(state.get("tasks") or {})
-        carried = state["collector"]
-        if carried is None:
-            notices.append("episodes start afresh")
-        elif not self.collector.load_state(self.policy, carried):
-            same_number = len(carried["totals"]) == self.envs.n_envs
-            reason = "cannot be carried over" if same_number else "is of another number of envs"
-            notices.append(f"the state of {self.config.env.id} {reason}: its episodes start afresh")
+        notices = self.learner.load_state(state["learner"], fresh_optimizer=fresh_optimizer)
+        notices += load_by_name("hook", self.hooks, state["hooks"])
+        if self.hooks:  # without the hook that made it, an adjustment would stay forever
+            self.adjustments.load_state(state["adjustments"])
+        if state["source"] is None:
+            notices.append("new episodes start")
+        elif (notice := self.source.load_state(self.learner.policy, state["source"])) is not None:
+            notices.append(notice)
         return notices
 
 
-def build_session(config: Config) -> Session:
-    """Build every part; anything wrong with the config is found here, before a run folder exists."""
+def build_session(config: Config, own_hooks: Sequence[Hook] = ()) -> Session:
+    """Build everything; what is wrong with the config is found here, before a run folder exists."""
     spec = read_spec(config.env)
     check_fits(config.env, config.env.copies, config.algo.steps)
     envs = build_training_envs(config.env, seed=config.seed)
     try:
-        return _build_around(config, spec, envs)
+        return _build_around(config, spec, envs, own_hooks)
     except EnvFailure as failure:
         envs.close()
         raise GymnastError(f"{config.env.id}: {failure}") from failure
@@ -142,48 +125,53 @@ def build_session(config: Config) -> Session:
         raise
 
 
-def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
+def _build_around(config: Config, spec: EnvSpec, envs: Envs, own_hooks: Sequence[Hook]) -> Session:
     policy = _build_policy(config, envs, config.seed)
-    algo = build_algorithm(config.algo)
-    longest = spec.max_episode_steps
-    if not algo.uses_critic and longest is not None and config.algo.steps < longest:
-        logging.getLogger("gymnast").warning(
-            "episodes of more than algo.n_steps=%d steps are never learnt from, and they may have %d; "
-            "a larger algo.n_steps or algo.baseline=value helps",
-            config.algo.steps,
-            longest,
-        )
-    n_envs = envs.n_envs
-    rollout_size = n_envs * config.algo.steps
+    learner = _build_learner(config, spec, envs, policy)
     return Session(
         config=config,
         spec=spec,
         envs=envs,
-        policy=policy,
-        optimizer=build_optimizer(policy.network, config.algo.optimizer_settings()),
-        algo=algo,
-        collector=_build_collector(config, envs, policy),
-        reward_scale=build_reward_scale(envs, config.algo.clip_reward)
-        if config.algo.normalize_reward
-        else None,
+        source=_build_source(config, envs, policy, learner.needs_transitions),
+        learner=learner,
         evaluator=_build_evaluator(config),
         eval_schedule=EvalSchedule(config, spec.solved_at),
-        budget=build_budget(config.budget, n_envs),
-        batch_size=config.algo.minibatch_size(rollout_size),
+        budget=build_budget(config.budget, envs.n_envs),
+        state=TrainState(tasks=build_task_book(envs)),
         rng=np.random.default_rng([config.seed, 0x7A11]),
-        state=TrainState(),
-        hooks=[PlateauHook(config.interventions)] if config.interventions else [],
+        hooks=build_hooks(config, own_hooks),
         adjustments=Adjustments(),
-        tasks=build_task_book(envs),
     )
 
 
-def _build_collector(config: Config, envs: Envs, policy: Policy) -> Collector | AheadCollector:
+def _build_learner(config: Config, spec: EnvSpec, envs: Envs, policy: Policy) -> Learner:
+    algo = build_algorithm(config.algo)
+    longest = spec.max_episode_steps
+    if not algo.uses_critic and longest is not None and config.algo.steps < longest:
+        logging.getLogger("gymnast").warning(
+            "episodes of more than algo.n_steps=%d steps are never learned from, and they may have %d; "
+            "a larger algo.n_steps or algo.baseline=value helps",
+            config.algo.steps,
+            longest,
+        )
+    return PolicyGradient(
+        algo,
+        policy,
+        build_optimizer(policy.network, config.algo.optimizer_settings()),
+        build_parts(PartContext(config, envs, policy)),
+        config.algo.minibatch_size(envs.n_envs * config.algo.steps),
+    )
+
+
+def _build_source(
+    config: Config, envs: Envs, policy: Policy, keep_final_obs: bool
+) -> Collector | AheadCollector:
     steps, length = config.algo.steps, config.algo.sequence_length
     if not config.collects_ahead:
-        return Collector(envs, policy, steps, length)
+        return Collector(envs, policy, steps, length, keep_final_obs=keep_final_obs)
     acting = _build_policy(config, envs, None)
-    return AheadCollector(Collector(envs, policy, steps, length, n_rollouts=2), acting)
+    collector = Collector(envs, policy, steps, length, n_rollouts=2, keep_final_obs=keep_final_obs)
+    return AheadCollector(collector, acting)
 
 
 def _build_policy(config: Config, envs: Envs, seed: int | None) -> Policy:
@@ -195,6 +183,7 @@ def _build_policy(config: Config, envs: Envs, seed: int | None) -> Policy:
         seed,
         config.device,
         config.precision,
+        value_heads=value_heads(config),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a run stands: its counters, scores and the episodes of late."""
+"""The state of a training: its counters, scores and latest episodes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gymnast.rollout.collector import Episode
-
-WINDOW = 100  # episodes that training returns are averaged over
+from gymnast.rollout.source import Collected, Episode
+from gymnast.training.tasks import WINDOW, TaskBook
 
 
 @dataclass(slots=True)
@@ -20,21 +19,31 @@ class TrainState:
     env_steps: int = 0
     vec_steps: int = 0
     updates: int = 0
-    epochs: int = 0
     episodes: int = 0
     seconds: float = 0.0
-    kl_stops: int = 0
     best_score: float | None = None
     last_score: float | None = None
     solved: bool = False
     best_solves_all: bool = False  # of a mix: whether the best score solved every task
     recent: deque[Episode] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    tasks: TaskBook | None = None  # of a mix
+
+    def advance(self, collected: Collected) -> None:
+        """Count a rollout that was collected and learned from."""
+        rewards = collected.rollout.rewards
+        self.env_steps += rewards.size
+        self.vec_steps += len(rewards)
+        self.updates += 1
+        self.episodes += len(collected.episodes)
+        self.recent.extend(collected.episodes)
+        if self.tasks is not None:
+            self.tasks.take(collected.episodes)
 
     def take_score(self, mean: float, solves: bool, *, is_mix: bool) -> bool:
-        """Note the score of an evaluation; whether none before was better.
+        """Take in the score of an evaluation; whether none before was better.
 
-        In a mix a higher mean may leave a task unsolved, so what solves them all comes first, as in `@best`.
-        Elsewhere the mean says it all, also when a resume has raised the threshold.
+        In a mix a higher mean may leave a task unsolved, so what solves them all ranks first, as in `@best`.
+        Elsewhere the mean alone decides, also when a resume has raised the threshold.
         """
         solves_all = is_mix and solves
         best = self.best_score is None or (solves_all, mean) >= (self.best_solves_all, self.best_score)
@@ -49,16 +58,16 @@ class TrainState:
             "time/env_steps": self.env_steps,
             "time/vec_steps": self.vec_steps,
             "time/updates": self.updates,
-            "time/epochs": self.epochs,
             "time/episodes": self.episodes,
             "time/seconds": self.seconds,
             "time/progress": progress,
         }
 
-    def returns(self) -> dict[str, float]:
-        """Training returns over the window; nothing before the first episode has ended."""
+    def metrics(self) -> dict[str, float]:
+        """Training returns over the window, in a mix also per task; nothing before an episode has ended."""
+        tasks = {} if self.tasks is None else self.tasks.metrics()
         if not self.recent:
-            return {}
+            return tasks
         totals = [episode.total for episode in self.recent]
         metrics = {
             "train/return/mean": float(np.mean(totals)),
@@ -69,9 +78,9 @@ class TrainState:
         }
         metrics["train/return_plain/mean"] = float(np.mean([episode.plain for episode in self.recent]))
         for name in dict.fromkeys(name for episode in self.recent for name in episode.values):
-            told = [episode.values[name] for episode in self.recent if name in episode.values]
-            metrics[f"env/episode/{name}"] = float(np.mean(told))
-        return metrics
+            reported = [episode.values[name] for episode in self.recent if name in episode.values]
+            metrics[f"env/episode/{name}"] = float(np.mean(reported))
+        return metrics | tasks
 
     @property
     def train_return(self) -> float | None:
@@ -81,10 +90,18 @@ class TrainState:
         return float(np.mean([episode.plain for episode in self.recent]))
 
     def to_json(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in self.__slots__ if name != "recent"}
-        return values | {"recent": [[e.total, e.plain, e.length, e.values, e.task] for e in self.recent]}
+        values = {name: getattr(self, name) for name in self.__slots__ if name not in ("recent", "tasks")}
+        return values | {
+            "recent": [[e.total, e.plain, e.length, e.values, e.task] for e in self.recent],
+            "tasks": None if self.tasks is None else self.tasks.state(),
+        }
 
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> TrainState:
-        episodes = (Episode(*fields) for fields in values["recent"])
-        return cls(**{**values, "recent": deque(episodes, maxlen=WINDOW)})
+    def load_json(self, values: dict[str, Any]) -> None:
+        """Continue from what `to_json` gave."""
+        for name, value in values.items():
+            if name not in ("recent", "tasks"):
+                setattr(self, name, value)
+        self.recent.clear()
+        self.recent.extend(Episode(*fields) for fields in values["recent"])
+        if self.tasks is not None:
+            self.tasks.load_state(values["tasks"] or {})

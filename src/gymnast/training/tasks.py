@@ -1,4 +1,4 @@
-"""How the tasks of a mix fare in training, each by itself."""
+"""Training returns of each task of a mix."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from gymnast.envs.contract import Envs
 from gymnast.envs.mix.mixed import task_rows
-from gymnast.rollout.collector import Episode
-from gymnast.training.state import WINDOW
+from gymnast.rollout.source import Episode
+
+WINDOW = 100  # episodes that training returns are averaged over
 
 
 class TaskBook:
@@ -41,8 +42,8 @@ class TaskBook:
             row[f"task/{name}/return_plain/mean"] = float(np.mean([e.plain for e in recent]))
             row[f"task/{name}/length/mean"] = float(np.mean([e.length for e in recent]))
             for value in dict.fromkeys(key for e in recent for key in e.values):
-                told = [e.values[value] for e in recent if value in e.values]
-                row[f"task/{name}/episode/{value}"] = float(np.mean(told))
+                reported = [e.values[value] for e in recent if value in e.values]
+                row[f"task/{name}/episode/{value}"] = float(np.mean(reported))
         return row
 
     def state(self) -> dict[str, Any]:
@@ -57,11 +58,11 @@ class TaskBook:
 
     def load_state(self, state: dict[str, Any]) -> None:
         for index, name in enumerate(self.names):
-            if (stood := state.get(name)) is not None:
-                self._episodes[index] = int(stood["episodes"])
+            if (saved := state.get(name)) is not None:
+                self._episodes[index] = int(saved["episodes"])
                 self._recent[index].extend(
                     Episode(total, plain, length, values, index)
-                    for total, plain, length, values in stood["recent"]
+                    for total, plain, length, values in saved["recent"]
                 )
 
 

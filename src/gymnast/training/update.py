@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from gymnast.algorithms.algorithm import Algorithm, Hyper
 from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.objective import Loss, kl_estimate
+from gymnast.parts.part import Part
 from gymnast.policies.distributions import Evaluated
 from gymnast.policies.policy import Optimizer, Policy
 from gymnast.spaces.masks import masked
@@ -34,10 +35,11 @@ def update(
     hp: Hyper,
     batch_size: int,
     rng: np.random.Generator,
+    parts: Sequence[Part] = (),
 ) -> UpdateStats:
-    """Move the policy along the algorithm's gradient, minibatch by minibatch."""
+    """Move the policy along the gradient of the algorithm and the parts' losses, minibatch by minibatch."""
     if batch.weights is not None and not batch.weights.any():
-        return UpdateStats({}, 0, False)  # nothing to learn from: no step, and no number that is none
+        return UpdateStats({}, 0, False)  # nothing to learn from: no step, and nothing to report
     network = policy.network
     xp, n = network.xp, len(batch)
     network.begin_update(rng)
@@ -45,29 +47,31 @@ def update(
     if batch.sequences is not None and batch_size == n:
         batch = batch.sequences.whole(network, batch)
     whole = algo.prepare(xp, batch) if batch_size == n else None  # then every epoch sees the same minibatch
-    learner = _Learner(policy, optimizer, algo, hp)
+    steps = _Steps(policy, optimizer, algo, hp, tuple(part for part in parts if part.adds_loss))
     minibatches = (whole,) if whole is not None else None
     stopped = False
     epochs = 0
     for _ in range(hp.n_epochs):
         epochs += 1
         for drawn in minibatches or _minibatches(network, batch, batch_size, rng):
-            if not learner.learn(drawn, prepared=whole is not None):
+            if not steps.learn(drawn, prepared=whole is not None):
                 stopped = True
                 break
         if stopped:
             break
-    metrics = learner.metrics()
+    metrics = steps.metrics()
     if algo.measure_after:
         metrics |= _movement(policy, batch)
     return UpdateStats(metrics | optimizer.metrics(), epochs, stopped)
 
 
-class _Learner:
-    """Steps of learning one after the other, and the means of what they came to."""
+class _Steps:
+    """Gradient steps one after the other, and the means of their figures."""
 
-    def __init__(self, policy: Policy, optimizer: Optimizer, algo: Algorithm, hp: Hyper) -> None:
-        self.policy, self.optimizer, self.algo, self.hp = policy, optimizer, algo, hp
+    def __init__(
+        self, policy: Policy, optimizer: Optimizer, algo: Algorithm, hp: Hyper, parts: tuple[Part, ...]
+    ) -> None:
+        self.policy, self.optimizer, self.algo, self.hp, self.parts = policy, optimizer, algo, hp, parts
         self.totals: dict[str, Any] = {}
         self.largest: Any = None
         self.seen = self.steps = 0  # minibatches looked at, and steps made

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from gymnast.algorithms import build_algorithm
+from gymnast.algorithms.table import build_algorithm
 from gymnast.config.load import load_config
 from gymnast.config.schema import Config
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import GymnastError, RunFailed
+from gymnast.parts.reward_scale import scale_in
 from gymnast.policies.device import limit_threads
 from gymnast.policies.load import load_policy
-from gymnast.rollout.reward_scale import scale_in
 from gymnast.runs.checkpoint import Checkpoint, best_checkpoint, load_policy_arrays
 from gymnast.runs.files import write_failed
 from gymnast.runs.store import RunFolder

@@ -13,15 +13,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from gymnast.metrics.catalogue import spec
+from gymnast.metrics.sinks.sink import Sink, Style
 
 if TYPE_CHECKING:
+    from gymnast.training.report import Report
     from gymnast.training.run.outcome import Outcome
 
 Row = Mapping[str, float | int | bool | None]
-Style = Literal["info", "good", "warning", "error"]
 NO_ALERTS: Mapping[str, str] = {}
 PLAIN_SECONDS = 5.0
 SCORED = "train/return_plain/mean"  # in the env's own points, as evaluations count
@@ -48,19 +49,26 @@ class RunHeader:
     tasks: tuple[str, ...] = ()  # of a mix
 
 
-class Console(Protocol):
-    """Called by the training loop; each method returns at once when it is not yet time to draw."""
+class Console(Sink):
+    """A sink that also shows progress within an update; methods return at once if nothing is to be drawn."""
 
-    def started(self, header: RunHeader) -> None: ...
-    def updated(self, row: Row, alerts: Mapping[str, str] = NO_ALERTS) -> None: ...
-    def evaluating(self, done: int, total: int) -> None: ...
-    def collecting(self, done: int, total: int) -> None: ...
-    def note(self, text: str, style: Style = "info") -> None: ...
-    def paused(self, flag: bool) -> None: ...
-    def finished(self, outcome: Outcome) -> None: ...
-    def suspend(self) -> None: ...
-    def resume(self) -> None: ...
-    def close(self) -> None: ...
+    def take(self, report: Report) -> None:
+        self.updated(report.row, dict(report.alerts) if report.alerts else NO_ALERTS)
+
+    def updated(self, row: Row, alerts: Mapping[str, str] = NO_ALERTS) -> None:
+        """The metrics of an update, and alerts by metric key."""
+
+    def evaluating(self, done: int, total: int) -> None:
+        """So many episodes of an evaluation are done."""
+
+    def collecting(self, done: int, total: int) -> None:
+        """So many steps of a rollout are done."""
+
+    def suspend(self) -> None:
+        """The process is about to be stopped by the shell."""
+
+    def resume(self) -> None:
+        """The process continues in the foreground."""
 
 
 def build_console(quiet: bool = False, json: bool = False, keys: str = "") -> Console:
@@ -78,25 +86,15 @@ def build_console(quiet: bool = False, json: bool = False, keys: str = "") -> Co
     return PlainConsole()
 
 
-class QuietConsole:
-    """Shows nothing; only what must not be missed goes to stderr."""
-
-    def started(self, header: RunHeader) -> None: ...
-    def updated(self, row: Row, alerts: Mapping[str, str] = NO_ALERTS) -> None: ...
-    def evaluating(self, done: int, total: int) -> None: ...
-    def collecting(self, done: int, total: int) -> None: ...
-    def paused(self, flag: bool) -> None: ...
-    def finished(self, outcome: Outcome) -> None: ...
-    def suspend(self) -> None: ...
-    def resume(self) -> None: ...
-    def close(self) -> None: ...
+class QuietConsole(Console):
+    """Shows nothing; only warnings and errors go to stderr."""
 
     def note(self, text: str, style: Style = "info") -> None:
         if style in ("warning", "error"):
             print(f"{style}: {text}", file=sys.stderr, flush=True)
 
 
-class PlainConsole:
+class PlainConsole(Console):
     """One line every few seconds and at each evaluation, without colours: for pipes, files and CI."""
 
     def __init__(self, stream: TextIO | None = None, seconds: float = PLAIN_SECONDS) -> None:
@@ -140,16 +138,12 @@ class PlainConsole:
         self._line(f"{style}: {text}" if style in ("warning", "error") else text)
 
     def paused(self, flag: bool) -> None:
-        self._line("paused: press p to go on" if flag else "going on")
+        self._line("paused: press p to continue" if flag else "training continues")
 
     def finished(self, outcome: Outcome) -> None:
         if self._row is not self._shown:
             self._progress()
         self._line(summarise(outcome))
-
-    def suspend(self) -> None: ...
-    def resume(self) -> None: ...
-    def close(self) -> None: ...
 
     def _progress(self) -> None:
         self._next = time.monotonic() + self._seconds

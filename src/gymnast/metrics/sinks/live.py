@@ -21,9 +21,9 @@ from gymnast.metrics.sinks.console import (
     NO_ALERTS,
     REWARDED,
     SCORED,
+    Console,
     Row,
     RunHeader,
-    Style,
     clock,
     is_shaped,
     number,
@@ -31,6 +31,7 @@ from gymnast.metrics.sinks.console import (
     short,
     summarise,
 )
+from gymnast.metrics.sinks.sink import Style
 from gymnast.metrics.sinks.sparkline import History, sparkline
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class _Figure:
         return self.value - self._marks[0][1]
 
 
-class LiveConsole:
+class LiveConsole(Console):
     """A rich live view that redraws itself from `updated`, `evaluating` and `collecting`."""
 
     def __init__(self, terminal: Terminal | None = None, keys: str = "") -> None:
@@ -265,7 +266,7 @@ class LiveConsole:
 
     def _activity(self, now: float, width: int) -> Text:
         if self._paused:
-            return Text("  paused: press p to go on", style="bold yellow")
+            return Text("  paused: press p to continue", style="bold yellow")
         line = Text("  ")
         if self._work is not None:
             what, done, total, unit, since = self._work

@@ -1,4 +1,4 @@
-"""Appends one row an update to metrics.csv: cheap, append-only, with every counter in every row."""
+"""metrics.csv: one row per update, append-only, with every counter in every row."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from gymnast.errors import GymnastError
 from gymnast.metrics import catalogue
 from gymnast.metrics.csv_file import format_cell, read_header
+from gymnast.metrics.sinks.sink import Sink
 from gymnast.runs.files import fsync_folder, write_failed
+
+if TYPE_CHECKING:
+    from gymnast.training.report import Report
 
 Value = float | int | bool | None
 
 
-class Recorder:
-    """Writes rows to one file. Columns stand in the catalogue's order, counters first; a key that
-    the header lacks widens it, which rewrites the file once for each set of new keys."""
+class Recorder(Sink):
+    """Writes rows to one file. Columns are in the catalogue's order, counters first; a key that the header
+    lacks widens it, which rewrites the file once for each set of new keys."""
+
+    essential = True  # a run whose metrics cannot be written must not continue
 
     def __init__(self, path: Path, columns: Iterable[str] = ()) -> None:
         self.path = path
@@ -43,13 +50,16 @@ class Recorder:
             raise GymnastError(f"a metrics row needs every counter; it lacks {', '.join(missing)}")
         self._append((",".join(cells) + "\n").encode())
 
+    def take(self, report: Report) -> None:
+        self.write(report.row)
+
     def sync(self) -> None:
         """Make all rows survive a power cut."""
         if self._handle is not None:
             os.fsync(self._handle)
 
     def truncate_after(self, updates: int) -> None:
-        """Drop the rows of later updates, for a run that goes on from an older checkpoint."""
+        """Drop the rows of later updates, for a run that continues from an older checkpoint."""
         self.close()
         header = read_header(self.path)
         if not header:

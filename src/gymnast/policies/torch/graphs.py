@@ -130,4 +130,4 @@ def _clone(array: Any) -> Any:
 
 
 def _tensors(batch: Any) -> list[torch.Tensor]:
-    return [tensor for array in batch.arrays() for tensor in tensors_of(array)]
+    return [tensor for array in batch.arrays().values() for tensor in tensors_of(array)]

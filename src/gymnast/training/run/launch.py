@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,23 +16,25 @@ from gymnast.config.load import ResolvedConfig, load_config
 from gymnast.config.schema import Config
 from gymnast.envs.measure.sameness import warn_of_same_copies
 from gymnast.errors import GymnastError, RunFailed
-from gymnast.metrics.sinks.console import Console, QuietConsole, RunHeader
+from gymnast.metrics.sinks.console import RunHeader
 from gymnast.metrics.sinks.metrics_file import Recorder
+from gymnast.metrics.sinks.sink import Sinks
+from gymnast.metrics.sinks.table import build_sinks
 from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints, load_checkpoint, rewind
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
 from gymnast.training.loop import run_loop
-from gymnast.training.requests import NoRequests, Requests
-from gymnast.training.rollout_metrics import initial_policy_notice
 from gymnast.training.run.auto_envs import with_measured_envs
 from gymnast.training.run.log import RunLog
 from gymnast.training.run.notices import passed_on
+from gymnast.training.run.observers import Observers
 from gymnast.training.run.outcome import Outcome, Status
 from gymnast.training.run.signals import catch_signals
 from gymnast.training.run.videos import check_films
 from gymnast.training.run.writer import RunWriter
 from gymnast.training.session import Session, build_session
+from gymnast.training.target_metrics import initial_policy_notice
 
 Overrides = Mapping[str, Any] | Sequence[Any]
 
@@ -40,16 +43,15 @@ def start_run(
     resolved: ResolvedConfig,
     root: Path,
     start_from: tuple[dict[str, np.ndarray], Checkpoint] | None,
-    console: Console | None,
-    requests: Requests | None,
+    observers: Observers,
 ) -> tuple[RunFolder, Outcome]:
-    """Train as a new run. The folder is made only when everything else stands."""
+    """Train as a new run. The folder is created only when everything else is built."""
     check_films(resolved.config)
     notices: list[str] = []
     with passed_on(notices.append):
-        config = with_measured_envs(resolved.config, console or QuietConsole())
-        session = build_session(config)
-        warn_of_same_copies(config.env, session.envs.backend, config.seed, session.collector.last_obs)
+        config = with_measured_envs(resolved.config, observers.console)
+        session = build_session(config, observers.hooks)
+        warn_of_same_copies(config.env, session.envs.backend, config.seed, session.source.last_obs)
     try:
         info = describe_process() | {
             "env": config.env.id,
@@ -60,51 +62,50 @@ def start_run(
         }
         if start_from is not None:
             arrays, checkpoint = start_from
-            session.policy.load_arrays(arrays)
+            session.learner.policy.load_arrays(arrays)
             notices.append(f"starts from the policy of {checkpoint}")
             info["init_from"] = str(checkpoint)
         elif (notice := _first_policy(session)) is not None:
             notices.append(notice)
         run = create_run(root, resolved.name, dump_config(config), info)
         with run.lock():
-            return run, _train(run, resolved.name, session, notices, console, requests, row={})
+            return run, _train(run, resolved.name, session, notices, observers, row={})
     finally:
         session.close()
 
 
 def _first_policy(session: Session) -> str | None:
-    rollout = session.collector.rollout
+    rollout = session.source.rollout
     masks = None if rollout.masks is None else rollout.masks[-1]
-    return initial_policy_notice(session.policy, session.collector.last_obs, masks)
+    return initial_policy_notice(session.learner.policy, session.source.last_obs, masks)
 
 
 def continue_run(
     run: RunFolder,
     overrides: Overrides,
     fresh_optimizer: bool,
-    console: Console | None,
-    requests: Requests | None,
+    observers: Observers,
 ) -> Outcome:
-    """Go on from the last intact checkpoint, or from the beginning if a run was killed before its first."""
+    """Continue from the last intact checkpoint; from the beginning if a run was killed before its first."""
     notices: list[str] = []
     with run.lock(), passed_on(notices.append):
         config = load_config(str(run.config_path), overrides).config
-        config = with_measured_envs(config, console or QuietConsole())
+        config = with_measured_envs(config, observers.console)
         check_films(config)
-        session = build_session(config)
+        session = build_session(config, observers.hooks)
         try:
             row = _restore(run, session, fresh_optimizer, notices)
             steps = session.state.env_steps
             if (spent := session.budget.spent(session.state)) is not None:
                 more = session.budget.more(session.state)
                 raise GymnastError(
-                    f"run {run.id} stands at step {steps:,} and {spent}; give it more, for example {more}"
+                    f"run {run.id} is at step {steps:,} and {spent}; give it more, for example {more}"
                 )
             Recorder(run.metrics_path).truncate_after(session.state.updates)
             info = describe_process() | {"budget_env_steps": session.budget.total_steps}
             run.note_resume(steps, info, dump_config(config))
             name = str(run.info().get("name") or config.env.id)
-            return _train(run, name, session, notices, console, requests, row)
+            return _train(run, name, session, notices, observers, row)
         finally:
             session.close()
 
@@ -113,12 +114,12 @@ def _restore(run: RunFolder, session: Session, fresh_optimizer: bool, notices: l
     """Bring the session to the last checkpoint; the metrics row of that moment."""
     if not list_checkpoints(run):
         if "init_from" in run.info():
-            raise GymnastError(f"run {run.id} was stopped before its first checkpoint; start it anew")
+            raise GymnastError(f"run {run.id} was stopped before its first checkpoint; start it again")
         notices.append("there is no checkpoint yet: starts from the beginning")
         return {}
     checkpoint = latest_intact(run, notices.append)
     arrays, state, sidecar = load_checkpoint(checkpoint)
-    notices.append(f"goes on from step {checkpoint.env_steps:,}")
+    notices.append(f"continues from step {checkpoint.env_steps:,}")
     notices += session.restore(arrays, state, fresh_optimizer=fresh_optimizer)
     rewind(run, checkpoint)
     return sidecar.metrics
@@ -129,38 +130,39 @@ def _train(
     name: str,
     session: Session,
     notices: list[str],
-    console: Console | None,
-    requests: Requests | None,
+    observers: Observers,
     row: dict[str, Any],
 ) -> Outcome:
-    """The loop, with its log, signals and keys around it; whatever happens, the registry learns of it."""
-    console = console or QuietConsole()
+    """The loop, with its log, sinks, signals and keys around it; whatever happens, the registry is told."""
+    console, learner = observers.console, session.learner
+    metrics_file, *others = build_sinks(session.config.sinks, run)
+    assert isinstance(metrics_file, Recorder)
+    sinks = Sinks((metrics_file, console, *others, *observers.sinks), logging.getLogger("gymnast").warning)
     with (
+        closing(sinks),
         RunLog(run.log_path) as log,
-        passed_on(log.write, partial(console.note, style="warning")),
-        requests or NoRequests() as asked,
+        passed_on(log.write, partial(sinks.note, style="warning")),
+        observers.requests as requests,
     ):
-        writer = RunWriter(run, session, log.write, row)
+        writer = RunWriter(run, session, log.write, metrics_file.sync, row)
         try:
             writer.started(notices)
-            console.started(_header(run, name, session, notices))
+            sinks.started(_header(run, name, session, notices))
             with (
-                catch_signals(console.note) as stop,
-                limit_threads(session.policy.layout, session.batch_size),
+                catch_signals(sinks.note) as stop,
+                limit_threads(learner.policy.layout, learner.batch_size),
             ):
-                outcome = run_loop(session, writer, console, asked, stop)
+                outcome = run_loop(session, writer, sinks, console, requests, stop)
         except BaseException as error:
             status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             reason = str(error) if isinstance(error, RunFailed) else f"{type(error).__name__}: {error}"
-            with suppress(GymnastError):  # the disk may be what failed; the first error is the one to tell
+            with suppress(GymnastError):  # the disk may be what failed; the first error is the one to report
                 writer.save_best()
                 writer.finish(_outcome(session, status, reason))
             raise
-        finally:
-            writer.close()
         writer.finish(outcome)
-        writer.films.at_end(outcome, console.note)
-        console.finished(outcome)
+        writer.films.at_end(outcome, sinks.note)
+        sinks.finished(outcome)
     return outcome
 
 
@@ -179,10 +181,10 @@ def _header(run: RunFolder, name: str, session: Session, notices: list[str]) -> 
         name=name,
         env_id=config.env.id,
         algo=config.algo.name.upper(),
-        engine=session.policy.network.xp.__name__,
+        engine=session.learner.policy.network.xp.__name__,
         backend=session.envs.backend,
         n_envs=session.envs.n_envs,
-        parameters=session.policy.layout.n_parameters,
+        parameters=session.learner.policy.layout.n_parameters,
         budget=session.budget.describe(),
         budget_env_steps=session.budget.total_steps,
         solved_at=session.spec.solved_at,

@@ -1,4 +1,4 @@
-"""Keeping a run: its metrics, checkpoints, log and registry entry, as the loop goes."""
+"""Writes a run's checkpoints, log and registry entry while it trains."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import RunFailed
-from gymnast.metrics.sinks.metrics_file import Recorder
-from gymnast.rollout.reward_scale import scale_in
+from gymnast.parts.reward_scale import scale_in
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import list_checkpoints, prune, save_checkpoint
 from gymnast.runs.store import RunFolder
-from gymnast.training.evaluator import Result
+from gymnast.training.evaluator import Result, Scored
+from gymnast.training.report import Report
 from gymnast.training.run.outcome import Outcome
 from gymnast.training.run.videos import Films
 from gymnast.training.session import Session
@@ -23,12 +23,19 @@ LEAST_SECONDS = 2.0  # between checkpoints of new best scores: early in a run th
 
 
 class RunWriter:
-    """Writes what happened; decides nothing but when a checkpoint is due."""
+    """Decides nothing but when a checkpoint is due."""
 
-    def __init__(self, run: RunFolder, session: Session, log: Callable[[str], None], row: Row) -> None:
+    def __init__(
+        self,
+        run: RunFolder,
+        session: Session,
+        log: Callable[[str], None],
+        sync_metrics: Callable[[], None],
+        row: Row,
+    ) -> None:
         self.run = run
         self.log = log
-        self.recorder = Recorder(run.metrics_path)
+        self._sync_metrics = sync_metrics
         self.films = Films(run, session.config)
         self._settings = session.config.checkpoint
         self._saved_steps = session.state.env_steps
@@ -45,12 +52,20 @@ class RunWriter:
         if "init_from" in self.run.info() and not list_checkpoints(self.run):
             self._save(self._bundle(), None, "start")
 
-    def record(self, row: Row) -> None:
-        self._row = row
-        self.recorder.write(row)
+    def take(self, report: Report) -> None:
+        """The report of the update whose state a checkpoint would hold now."""
+        self._row = dict(report.row)
 
-    def save_if_due(self, result: Result | None, best: bool, asked: bool) -> None:
-        """A checkpoint after a new best score, by steps, by time, or because someone asked."""
+    def save_if_due(self, scored: Scored, *, asked: bool) -> None:
+        """A checkpoint after a new best score, by steps, by time, or because someone asked; and a video of
+        what was scored, if the config asks for one."""
+        self._save_if_due(scored.result, scored.best, asked)
+        if scored.result is not None:
+            self._record_video(scored.result, scored.best)
+        if scored.begun:
+            self._scoring = self._bundle()  # the weights being scored in the background may turn out best
+
+    def _save_if_due(self, result: Result | None, best: bool, asked: bool) -> None:
         settings, steps = self._settings, self._session.state.env_steps
         since = time.monotonic() - self._saved_at
         if result is not None and best:
@@ -70,10 +85,6 @@ class RunWriter:
             score = result.score.mean if result is not None and result.env_steps == steps else None
             self._save(self._bundle(), score, reason)
 
-    def remember(self) -> None:
-        """Keep this moment until its score arrives."""
-        self._scoring = self._bundle()
-
     def note_best(self, result: Result) -> None:
         """Hold on to the moment that scored best, to be written soon: in memory it costs nothing."""
         if result.env_steps == self._session.state.env_steps:
@@ -91,11 +102,11 @@ class RunWriter:
             }
         self._best = (bundle, result.score.mean)
 
-    def film_if_wanted(self, result: Result, best: bool) -> None:
-        """A film of the weights that have just been scored, where the config asks for one."""
+    def _record_video(self, result: Result, best: bool) -> None:
+        """A video of the weights that have just been scored, where the config asks for one."""
         s = self._session
-        scale = scale_in(self._row, next(iter(s.spec.tasks), None)) if s.algo.uses_critic else None
-        self.films.after_evaluation(s.policy, result, best, scale)
+        scale = scale_in(self._row, next(iter(s.spec.tasks), None)) if s.learner.uses_critic else None
+        self.films.after_evaluation(s.learner.policy, result, best, scale)
 
     def save_last(self, reason: str) -> None:
         """The best and the final state, unless they are on disk already."""
@@ -111,7 +122,7 @@ class RunWriter:
             if not self._is_saved():
                 self._save(self._bundle(with_envs=False), None, "failure")
             saved = f"everything up to step {s.state.env_steps:,} is saved"
-        step = s.state.env_steps + (s.collector.steps_done + 1) * s.envs.n_envs
+        step = s.state.env_steps + (s.source.steps_done + 1) * s.envs.n_envs
         return RunFailed(f"{s.config.env.id}: {failure} in step {step:,}; {saved}")
 
     def finish(self, outcome: Outcome) -> None:
@@ -127,9 +138,6 @@ class RunWriter:
         )
         self.log(f"{outcome.status}: {outcome.reason}")
 
-    def close(self) -> None:
-        self.recorder.close()
-
     def _is_saved(self) -> bool:
         known = list_checkpoints(self.run)
         return bool(known) and known[-1].env_steps == self._session.state.env_steps
@@ -138,9 +146,9 @@ class RunWriter:
         s = self._session
         return {
             "env_steps": s.state.env_steps,
-            "policy": s.policy.arrays(),
+            "policy": s.learner.policy.arrays(),
             "state": s.training_state(with_envs=with_envs),
-            "counters": s.state.counters(s.budget.progress(s.state)),
+            "counters": s.state.counters(s.budget.progress(s.state)) | s.learner.counters(),
             "metrics": dict(self._row),
         }
 
@@ -152,7 +160,7 @@ class RunWriter:
             self._save(bundle, score, "best")
 
     def _save(self, bundle: dict[str, Any], score: float | None, reason: str) -> None:
-        self.recorder.sync()  # rows first: a checkpoint must never know more than the metrics do
+        self._sync_metrics()  # rows first: a checkpoint must never know more than the metrics do
         save_checkpoint(self.run, **bundle, score=score, reason=reason)
         prune(self.run, self._settings.keep)
         state = self._session.state

@@ -1,4 +1,4 @@
-"""What a rollout and the settings of the moment look like as metrics."""
+"""Targets and settings of an update as metrics, and a check of the first policy."""
 
 from __future__ import annotations
 
@@ -9,31 +9,13 @@ import numpy as np
 from gymnast.algorithms.algorithm import Hyper
 from gymnast.algorithms.batch import Batch
 from gymnast.policies.policy import Policy
-from gymnast.rollout.buffer import Rollout
 from gymnast.spaces.masks import masked
 
 NEAR_UNIFORM = 0.9  # of the greatest possible entropy; a fresh policy below it explores too little
 
 
-def rollout_metrics(rollout: Rollout) -> dict[str, float]:
-    """Rewards and observations as they came from the envs, before any scaling."""
-    rewards = rollout.rewards
-    mean = float(rewards.mean())
-    metrics = {
-        "env/reward/mean": mean,
-        "env/reward/std": float(rewards.std()),
-        "env/reward/min": float(rewards.min()),
-        "env/reward/max": float(rewards.max()),
-    }
-    if rollout.obs.dtype == np.float32:  # an index or a pixel has no mean worth a column
-        metrics |= {"env/obs/mean": float(rollout.obs.mean()), "env/obs/std": float(rollout.obs.std())}
-    for name, total in rollout.part_sums.items():
-        metrics[f"env/reward_part/{name}"] = total / rewards.size
-    return metrics
-
-
 def target_metrics(batch: Batch, critic: bool) -> dict[str, float]:
-    """How good the critic was, if there is one, and what the actor is told."""
+    """How good the critic was, if there is one, and the advantages that the actor learns from."""
     advantages, values, returns = batch.advantages, batch.values, batch.returns
     metrics: dict[str, float] = {}
     if batch.weights is not None:
@@ -41,15 +23,23 @@ def target_metrics(batch: Batch, critic: bool) -> dict[str, float]:
         counts = batch.weights > 0
         if not counts.any():
             return metrics
-        advantages, values, returns = advantages[counts], values[counts], returns[counts]
+        advantages, values, returns = advantages[counts], values[..., counts], returns[..., counts]
     metrics["train/advantage/mean"] = float(advantages.mean())
     metrics["train/advantage/std"] = float(advantages.std())
     if critic:
+        if values.ndim == 2:  # of several heads, the first is of the env's rewards
+            values, returns = values[0], returns[0]
         metrics["train/value/mean"] = float(values.mean())
         spread = float(returns.var())
         if spread > 1e-12:  # a constant return explains nothing
             metrics["train/explained_variance"] = 1.0 - float((returns - values).var()) / spread
     return metrics
+
+
+def action_std(policy: Policy) -> dict[str, float]:
+    """Of a continuous policy whose std does not depend on the state."""
+    log_std = policy.network.views.get("log_std")
+    return {} if log_std is None else {"train/action_std": float(np.exp(log_std.tolist()).mean())}
 
 
 def hyperparameter_metrics(hp: Hyper) -> dict[str, float]:

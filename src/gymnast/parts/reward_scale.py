@@ -7,13 +7,23 @@ rewards relative to each other. Only learning sees it; scores are of the env's o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gymnast.envs.contract import Envs
-from gymnast.envs.mix.mixed import task_rows
-from gymnast.rollout.buffer import Rollout
+from gymnast.metrics.spec import MetricSpec
+from gymnast.parts.part import Part, PartContext
+
+if TYPE_CHECKING:
+    from gymnast.algorithms.algorithm import Hyper
+    from gymnast.envs.contract import Envs
+    from gymnast.rollout.buffer import Rollout
+    from gymnast.rollout.transitions import Transitions
+
+METRICS = (
+    MetricSpec("env/reward_scale", "Divisor of reward normalisation; in a mix, the mean.", "", 4, low=0),
+    MetricSpec("task/*/reward_scale", "Divisor of reward normalisation for this task.", "", 4, low=0),
+)
 
 
 class RewardScale:
@@ -31,8 +41,8 @@ class RewardScale:
     def scale(self, rewards: np.ndarray, done: np.ndarray, gamma: float) -> float:
         """As `apply`, for rewards [T, N] and where episodes ended [T, N]."""
         seen = np.empty(rewards.shape)
-        for t, paid in enumerate(rewards):
-            self.returns = self.returns * gamma + paid
+        for t, reward in enumerate(rewards):
+            self.returns = self.returns * gamma + reward
             seen[t] = self.returns
             self.returns[done[t]] = 0.0
         n, total = seen.size, self.count + seen.size
@@ -59,7 +69,7 @@ class RewardScale:
 
 
 class TaskRewardScale:
-    """A scale for each task of a mix: what one game pays for a shot, another pays for a lifetime."""
+    """A scale for each task of a mix: rewards of different games differ in size."""
 
     def __init__(self, names: Sequence[str], task_of: np.ndarray, clip: float | None) -> None:
         self.names = tuple(names)
@@ -97,5 +107,34 @@ def scale_in(metrics: Mapping[str, Any], task: str | None) -> float:
 
 
 def build_reward_scale(envs: Envs, clip: float | None) -> RewardScale | TaskRewardScale:
+    from gymnast.envs.mix.mixed import task_rows
+
     mixed = task_rows(envs)
     return RewardScale(envs.n_envs, clip) if mixed is None else TaskRewardScale(*mixed, clip)
+
+
+class NormalizedRewards(Part):
+    """`algo.normalize_reward`: rewards are divided in place, after the rollout's metrics were taken."""
+
+    name = "reward_scale"
+
+    def __init__(self, scale: RewardScale | TaskRewardScale) -> None:
+        self.scale = scale
+        self._divisor = 1.0
+
+    @classmethod
+    def build(cls, context: PartContext) -> NormalizedRewards | None:
+        algo = context.config.algo
+        return cls(build_reward_scale(context.envs, algo.clip_reward)) if algo.normalize_reward else None
+
+    def rewards(self, rollout: Rollout, steps: Transitions | None, hp: Hyper) -> None:
+        self._divisor = self.scale.apply(rollout, hp.gamma)
+
+    def metrics(self) -> dict[str, float]:
+        return {"env/reward_scale": self._divisor} | self.scale.metrics()
+
+    def state(self) -> dict[str, Any]:
+        return self.scale.state()
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.scale.load_state(state)

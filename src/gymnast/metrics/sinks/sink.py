@@ -1,0 +1,94 @@
+"""What watches a training: the metrics file, a console, a tracker, or an object of the user's own.
+
+A sink is one class and one line in `metrics/sinks/table.py`; or it is passed to `api.train`, or named by
+import path in the config.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from gymnast.metrics.sinks.console import RunHeader
+    from gymnast.training.report import Report
+    from gymnast.training.run.outcome import Outcome
+
+Style = Literal["info", "good", "warning", "error"]
+
+
+class Sink:
+    """Does nothing: override what is needed. Calls come from the training thread: return at once."""
+
+    # Whether the run ends if this sink fails. Any other is dropped at its first exception.
+    essential: ClassVar[bool] = False
+
+    def started(self, header: RunHeader) -> None:
+        """Training begins."""
+
+    def take(self, report: Report) -> None:
+        """An update is over."""
+
+    def note(self, text: str, style: Style = "info") -> None:
+        """Something worth a line has happened."""
+
+    def paused(self, flag: bool) -> None:
+        """Training was paused, or continues."""
+
+    def finished(self, outcome: Outcome) -> None:
+        """Training is over."""
+
+    def close(self) -> None:
+        """Nothing more will come."""
+
+
+class Sinks:
+    """All sinks of a run. One that is not essential is dropped at its first exception, with a warning."""
+
+    def __init__(self, sinks: Iterable[Sink], warn: Callable[[str], None]) -> None:
+        self._sinks = list(sinks)
+        self._warn = warn
+
+    def started(self, header: RunHeader) -> None:
+        for sink in tuple(self._sinks):
+            with self._guarded(sink):
+                sink.started(header)
+
+    def take(self, report: Report) -> None:
+        for sink in tuple(self._sinks):
+            with self._guarded(sink):
+                sink.take(report)
+
+    def note(self, text: str, style: Style = "info") -> None:
+        for sink in tuple(self._sinks):
+            with self._guarded(sink):
+                sink.note(text, style)
+
+    def paused(self, flag: bool) -> None:
+        for sink in tuple(self._sinks):
+            with self._guarded(sink):
+                sink.paused(flag)
+
+    def finished(self, outcome: Outcome) -> None:
+        for sink in tuple(self._sinks):
+            with self._guarded(sink):
+                sink.finished(outcome)
+
+    def close(self) -> None:
+        for sink in tuple(self._sinks):
+            with self._guarded(sink):
+                sink.close()
+
+    @contextmanager
+    def _guarded(self, sink: Sink) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if sink.essential:
+                raise
+            self._sinks.remove(sink)
+            self._warn(
+                f"sink {type(sink).__name__} raised {type(error).__name__}: {error}; "
+                "training continues without it"
+            )

@@ -1,0 +1,57 @@
+"""Where rollouts come from: envs stepped now or ahead; later a dataset, a replay or remote actors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gymnast.policies.policy import Policy
+    from gymnast.rollout.buffer import Rollout
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A finished training episode."""
+
+    total: float  # sum of rewards, wrappers' parts included
+    plain: float  # the env's own rewards alone
+    length: int
+    values: dict[str, float] = field(default_factory=dict)  # what the env reported (`Envs.episode_values`)
+    task: int = 0  # of a mix, by number
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A rollout, the episodes that ended in it, and what there is to report of both."""
+
+    rollout: Rollout
+    episodes: list[Episode]
+    metrics: dict[str, float]
+
+
+class Source(Protocol):
+    """Hands out rollouts to learn from."""
+
+    @property
+    def steps_done(self) -> int:
+        """Vectorised steps of the rollout being collected, to say where an env failed."""
+
+    def collect(
+        self, policy: Policy, rng: np.random.Generator, progress: Progress | None = None
+    ) -> Collected:
+        """The next rollout."""
+
+    def state(self) -> dict[str, Any]:
+        """What a resumed run needs to continue with the very same data."""
+
+    def load_state(self, policy: Policy, state: dict[str, Any]) -> str | None:
+        """Continue from `state`; a notice if that cannot be done exactly."""
+
+    def close(self) -> None:
+        """Wait for what is being collected."""

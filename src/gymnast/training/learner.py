@@ -1,0 +1,141 @@
+"""A learner owns what learning changes: policy, optimiser and parts. The loop only hands it rollouts.
+
+`PolicyGradient` is the learner of PPO, A2C and REINFORCE. Another kind of learning (off-policy, cloning) is
+another class with the same methods, and its own counters and metrics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from gymnast.algorithms.algorithm import Algorithm, Hyper
+from gymnast.parts.part import Part
+from gymnast.policies.policy import Optimizer, Policy
+from gymnast.rollout.buffer import Rollout
+from gymnast.rollout.transitions import transitions_of
+from gymnast.training.target_metrics import action_std, hyperparameter_metrics, target_metrics
+from gymnast.training.update import update
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What one call of `learn` did."""
+
+    metrics: Mapping[str, float]
+    diverged: bool = False  # the loss or the gradient is not finite: training cannot continue
+
+
+class Learner(Protocol):
+    policy: Policy
+    uses_critic: bool  # whether values are learned, so that they are worth showing
+    needs_transitions: bool  # whether the source has to keep the last observations of episodes
+    batch_size: int  # samples of a gradient step, by which threads are chosen
+
+    def hyperparameters(self, env_steps: int, total_steps: int) -> Hyper:
+        """Every scheduled setting at its value now."""
+
+    def learn(self, rollout: Rollout, hp: Hyper, rng: np.random.Generator) -> Learned:
+        """Improve the policy on a rollout."""
+
+    def counters(self) -> dict[str, float]:
+        """What it has counted since the run began, for every metrics row and checkpoint."""
+
+    def state(self) -> dict[str, Any]:
+        """All it needs to continue exactly, beside the policy's arrays."""
+
+    def load_state(self, state: dict[str, Any], *, fresh_optimizer: bool = False) -> list[str]:
+        """Continue from `state`; what could not be taken over, as notices."""
+
+
+class PolicyGradient:
+    """Parts change rewards → targets → parts change targets → epochs of minibatches → parts learn."""
+
+    def __init__(
+        self, algo: Algorithm, policy: Policy, optimizer: Optimizer, parts: tuple[Part, ...], batch_size: int
+    ) -> None:
+        self.algo, self.policy, self.optimizer, self.parts = algo, policy, optimizer, parts
+        self.batch_size = batch_size
+        self.uses_critic = algo.uses_critic
+        self.needs_transitions = any(part.needs_transitions for part in parts)
+        self.epochs = self.kl_stops = 0
+
+    def hyperparameters(self, env_steps: int, total_steps: int) -> Hyper:
+        hp: Hyper = self.algo.hyperparameters(env_steps, total_steps)
+        return hp
+
+    def learn(self, rollout: Rollout, hp: Hyper, rng: np.random.Generator) -> Learned:
+        steps = transitions_of(rollout) if self.needs_transitions else None
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported below
+            for part in self.parts:
+                part.rewards(rollout, steps, hp)
+            batch = self.algo.targets(rollout, hp)
+            metrics = target_metrics(batch, self.uses_critic)
+            for part in self.parts:
+                batch = part.targets(batch, hp)
+            stats = update(
+                self.policy, self.optimizer, self.algo, batch, hp, self.batch_size, rng, self.parts
+            )
+            self.epochs += stats.epochs
+            self.kl_stops += stats.stopped_by_kl
+            metrics |= stats.metrics | hyperparameter_metrics(hp) | action_std(self.policy)
+            metrics |= {"train/epochs_done": stats.epochs, "train/kl_stops": self.kl_stops}
+            if not all(
+                math.isfinite(stats.metrics.get(key, 0.0)) for key in ("train/loss/total", "opt/grad_norm")
+            ):
+                return Learned(metrics, diverged=True)
+            for part in self.parts:
+                part.after_update(steps, hp, rng)
+                metrics |= part.metrics()
+        # Observation statistics move between updates, never within one: the first ratio of an update is 1.
+        self.policy.preprocessor.observe(rollout.obs[:-1])
+        return Learned(metrics)
+
+    def counters(self) -> dict[str, float]:
+        return {"time/epochs": self.epochs}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "optimizer": self.optimizer.state(),
+            "epochs": self.epochs,
+            "kl_stops": self.kl_stops,
+            "parts": {part.name: part.state() for part in self.parts},
+        }
+
+    def load_state(self, state: dict[str, Any], *, fresh_optimizer: bool = False) -> list[str]:
+        self.epochs, self.kl_stops = int(state["epochs"]), int(state["kl_stops"])
+        notices = []
+        if fresh_optimizer:
+            notices.append("the optimiser starts from scratch")
+        else:
+            self.optimizer.load_state(state["optimizer"])
+        return notices + load_by_name("part", self.parts, state["parts"])
+
+
+class Named(Protocol):
+    """A part or hook, whose state a checkpoint keeps under its name."""
+
+    @property
+    def name(self) -> str: ...
+    def load_state(self, state: Any) -> None: ...
+
+
+def load_by_name(kind: str, present: Iterable[Named], saved: Mapping[str, Any]) -> list[str]:
+    """Give each its own state back; one that is new, or is missing now, is named in a notice."""
+    notices, names = [], set()
+    for each in present:
+        names.add(each.name)
+        if each.name in saved:
+            each.load_state(saved[each.name])
+        else:
+            notices.append(f"the checkpoint has no state of {kind} '{each.name}': it starts from scratch")
+    notices += [
+        f"the checkpoint has state of {kind} '{name}', which this run does not use"
+        for name in saved
+        if name not in names
+    ]
+    return notices

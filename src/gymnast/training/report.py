@@ -1,0 +1,87 @@
+"""One report per update: all that sinks and hooks are told, assembled here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from gymnast.rollout.source import Collected, Episode
+from gymnast.training.evaluator import Scored
+
+if TYPE_CHECKING:
+    from gymnast.training.learner import Learned
+    from gymnast.training.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one update, by phase."""
+
+    collect: float
+    learn: float
+    evaluate: float
+
+    @property
+    def total(self) -> float:
+        return self.collect + self.learn + self.evaluate
+
+    def shares(self) -> dict[str, float]:
+        """Fractions of the update's time."""
+        total = max(self.total, 1e-9)
+        return {
+            "collect": self.collect / total,
+            "learn": self.learn / total,
+            "evaluate": self.evaluate / total,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One update, frozen: nothing in it changes later."""
+
+    env_steps: int
+    updates: int
+    episodes: tuple[Episode, ...]  # that ended in this update
+    learned: Learned
+    scored: Scored  # what evaluation gave, if anything
+    timing: Timing
+    best_score: float | None
+    solved: bool
+    row: Mapping[str, Any]  # its metrics, read-only
+    alerts: tuple[tuple[str, str], ...] = ()  # metric key and message
+
+
+def make_report(s: Session, collected: Collected, learned: Learned, scored: Scored, timing: Timing) -> Report:
+    """The report of the update that has just ended."""
+    state, result = s.state, scored.result
+    row: dict[str, Any] = dict(collected.metrics)
+    row |= learned.metrics
+    row |= state.counters(s.budget.progress(state)) | s.learner.counters() | state.metrics()
+    row |= {
+        "time/fps": collected.rollout.rewards.size / max(timing.collect + timing.learn, 1e-9),
+        "time/collect_seconds": timing.collect,
+        "time/update_seconds": timing.learn,
+    }
+    if result is not None:
+        row |= result.score.metrics()
+        row |= {"eval/env_steps": result.env_steps, "eval/solved": s.solves(result.score)}
+    if state.best_score is not None:
+        row["eval/best"] = state.best_score
+    return Report(
+        env_steps=state.env_steps,
+        updates=state.updates,
+        episodes=tuple(collected.episodes),
+        learned=learned,
+        scored=scored,
+        timing=timing,
+        best_score=state.best_score,
+        solved=state.solved,
+        row=MappingProxyType(row),
+    )
+
+
+def with_metrics(report: Report, metrics: Mapping[str, Any]) -> Report:
+    """The same report with further metrics: what hooks have to say after they have seen it."""
+    return replace(report, row=MappingProxyType({**report.row, **metrics})) if metrics else report
