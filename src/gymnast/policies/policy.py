@@ -281,14 +281,14 @@ class Policy:
     def start_from(self, arrays: dict[str, np.ndarray]) -> str | None:
         """Take another run's weights and statistics, which may have more or fewer value heads: those that
         only this policy has stay as they are. The text says so, if it is the case."""
-        own, other = len(self.layout.value_heads), len(arrays.get("value_head.bias", ()))
+        head = ("value_head.weight", "value_head.bias")
+        own, other = len(self.layout.value_heads), min(len(arrays.get(name, ())) for name in head)
         if not other or own == other:
             self.load_arrays(arrays)
             return None
-        taken, mine = dict(arrays), self.network.arrays()
-        for name in ("value_head.weight", "value_head.bias"):
-            taken[name] = np.concatenate([arrays[name][:own], mine[name][other:]])
-        self.load_arrays(taken)
+        mine = self.network.arrays()
+        mixed = {name: np.concatenate([arrays[name][:own], mine[name][other:]]) for name in head}
+        self.load_arrays(arrays | mixed)
         if own < other:
             return f"only {own} of the other run's {other} value heads are used"
         fresh = ", ".join(self.layout.value_heads[other:])
