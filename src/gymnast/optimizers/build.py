@@ -21,8 +21,6 @@ from gymnast.optimizers.settings import (
 if TYPE_CHECKING:
     from gymnast.policies.policy import Optimizer
 
-DEFAULT_EPS, DEFAULT_BETAS = 1e-5, (0.9, 0.999)
-
 
 class FlatNetwork(Protocol):
     """What an optimiser sees of a network."""
@@ -124,8 +122,8 @@ def build_optimizer(network: FlatNetwork, config: OptimizerConfig | None = None)
             flat = _adam(network)(
                 network.parameters,
                 network.gradients,
-                config.betas or DEFAULT_BETAS,
-                config.eps or DEFAULT_EPS,
+                config.betas,
+                config.eps,
                 config.weight_decay if isinstance(config, AdamWConfig) else 0.0,
                 critic,
             )

@@ -160,7 +160,7 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs) -> Session:
         spec=spec,
         envs=envs,
         policy=policy,
-        optimizer=build_optimizer(policy.network, config.algo.optimizer_settings()),
+        optimizer=build_optimizer(policy.network, config.algo.optimizer),
         algo=algo,
         collector=_build_collector(config, envs, policy),
         reward_scale=build_reward_scale(envs, config.algo.clip_reward)
