@@ -113,7 +113,7 @@ def test_an_update_is_one_step_and_says_how_far_it_went(
     batch = make_batch(policy, 64, 1)
     algo = A2C(A2CConfig(lr=1e-2))
     hp = algo.hyperparameters(0, 1)
-    optimizer = build_optimizer(policy.network, algo.config.optimizer_settings())
+    optimizer = build_optimizer(policy.network, algo.config.optimizer)
     stats = update(policy, optimizer, algo, batch, hp, 64, np.random.default_rng(0))
     assert optimizer.state()["steps"] == stats.epochs == 1
     log_probs, _ = policy.evaluate_actions(batch.x, batch.actions)

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.ppo import PPOConfig
 from gymnast.algorithms.table import ALGORITHMS
-from gymnast.algorithms.value_loss import value_loss
+from gymnast.algorithms.value_loss import value_losses
 
 XP = pytest.mark.parametrize("xp", [np, torch], ids=["numpy", "torch"])
 
@@ -41,7 +41,7 @@ def test_loss_and_slope_are_those_of_torch(
     xp: Any, seed: int, kind: Any, delta: float, clip: float | None
 ) -> None:
     values, batch = case(20, seed, xp)
-    loss, slope = value_loss(xp, values, batch, PPOConfig(value_loss=kind, huber_delta=delta), 0.25, clip)
+    loss, slope = value_losses(xp, values, batch, PPOConfig(value_loss=kind, huber_delta=delta), 0.25, clip)
 
     v = torch.as_tensor(values).double().requires_grad_()
     old, returns = (torch.as_tensor(x).double() for x in (batch.values, batch.returns))
@@ -64,8 +64,8 @@ def test_loss_and_slope_are_those_of_torch(
 @given(seed=st.integers(0, 1000))
 def test_huber_with_a_large_delta_is_the_squared_loss_to_the_bit(xp: Any, seed: int) -> None:
     values, batch = case(30, seed, xp)
-    squared = value_loss(xp, values, batch, PPOConfig(), 1.0)
-    huber = value_loss(xp, values, batch, PPOConfig(value_loss="huber", huber_delta=1e6), 1.0)
+    squared = value_losses(xp, values, batch, PPOConfig(), 1.0)
+    huber = value_losses(xp, values, batch, PPOConfig(value_loss="huber", huber_delta=1e6), 1.0)
     for one, other in zip(squared, huber, strict=True):
         assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-6)
 
@@ -74,7 +74,7 @@ def test_huber_with_a_large_delta_is_the_squared_loss_to_the_bit(xp: Any, seed: 
 def test_an_outlier_pulls_with_twice_delta_at_most(xp: Any) -> None:
     values, batch = case(30, 0, xp)
     batch.returns[0] += 1e6
-    _, slope = value_loss(xp, values, batch, PPOConfig(value_loss="huber", huber_delta=0.5), 1.0)
+    _, slope = value_losses(xp, values, batch, PPOConfig(value_loss="huber", huber_delta=0.5), 1.0)
     assert float(abs(slope).max()) == pytest.approx(1.0)
     assert float(slope[0]) == pytest.approx(-1.0)
 

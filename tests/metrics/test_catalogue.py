@@ -7,23 +7,24 @@ import pytest
 
 from gymnast.errors import GymnastError
 from gymnast.metrics.catalogue import (
-    CATALOGUE,
     COUNTERS,
-    MetricSpec,
     UnknownMetric,
+    all_metrics,
     bounds,
     markdown,
     matching,
     order,
     spec,
 )
+from gymnast.metrics.spec import MetricSpec
 
+CATALOGUE = {metric.key: metric for metric in all_metrics()}
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 
 @pytest.mark.parametrize("metric", CATALOGUE.values(), ids=list(CATALOGUE))
 def test_every_metric_is_described(metric: MetricSpec) -> None:
-    assert re.fullmatch(r"(time|train|opt|env|task|eval)(/([a-z_]+|\*)){1,4}", metric.key)
+    assert re.fullmatch(r"(time|train|opt|env|task|explore|eval)(/([a-z_]+|\*)){1,4}", metric.key)
     assert metric.help.endswith(".")
     assert metric.precision >= 0
     assert metric.low is None or metric.high is None or metric.low < metric.high

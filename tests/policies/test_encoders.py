@@ -129,7 +129,7 @@ def test_several_choices_are_one_hot_each() -> None:
 def test_running_statistics_are_of_numbers_alone_and_by_part() -> None:
     ours = policy(BOTH, normalize_obs="running")
     batch = batch_of(BOTH, 20)
-    ours.encoder.observe(batch)
+    ours.preprocessor.observe(batch)
     assert {name for name in ours.arrays() if name.startswith("obs_norm")} == {
         f"obs_norm.pose.{what}" for what in ("mean", "var", "count")
     }

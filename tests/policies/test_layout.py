@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose
 
 from gymnast.errors import GymnastError
 from gymnast.policies.build import build_policy
-from gymnast.policies.layout import HIDDEN_GAIN, build_layout, init_parameters
+from gymnast.policies.flat import HIDDEN_GAIN
+from gymnast.policies.layout import build_layout, init_parameters
 from gymnast.policies.settings import PolicyConfig
 
 OBS, ACTIONS = gym.spaces.Box(-1, 1, (6,)), gym.spaces.Discrete(3)

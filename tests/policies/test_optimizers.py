@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gymnast.errors import GymnastError
-from gymnast.optimizers.build import SGD, ResetOnJump, RMSProp, build_optimizer, critic_spans
+from gymnast.optimizers.build import SGD, ResetOnJump, RMSProp, build_optimizer
 from gymnast.optimizers.flat import FlatOptimizer
 from gymnast.optimizers.numpy_adam import NumpyAdam
 from gymnast.optimizers.settings import AdamConfig, AdamWConfig, RMSPropConfig, SGDConfig
 from gymnast.optimizers.torch_adam import TorchAdam
 from gymnast.policies.build import build_policy
+from gymnast.policies.layout import build_layout
 from gymnast.policies.settings import PolicyConfig
 
 CASES: dict[str, tuple[Any, Any]] = {  # ours, and how torch builds the same
@@ -59,8 +60,7 @@ class Flat:
         self.xp = np if engine == "numpy" else torch
         self.parameters, self.gradients = own if engine == "numpy" else map(torch.from_numpy, own)
         n = len(values)
-        shapes = {"actor": (n - n // 3,)} | ({"critic.0.weight": (n // 3,)} if n // 3 else {})
-        self.layout = type("Layout", (), {"shapes": lambda _: shapes})()
+        self.critic_spans = [slice(n - n // 3, n)] if n // 3 else []
 
     def push(self, gradient: np.ndarray) -> None:
         self.gradients[:] = gradient if self.xp is np else torch.from_numpy(gradient)  # type: ignore[index]
@@ -68,7 +68,7 @@ class Flat:
 
 def build(config: Any, values: np.ndarray, engine: str) -> tuple[Flat, Any]:
     flat = Flat(values, "numpy" if engine == "numpy" else "torch")
-    optimizer: Any = build_optimizer(flat, config)  # type: ignore[arg-type]
+    optimizer: Any = build_optimizer(flat, config)
     if engine == "torch-plain" and isinstance(optimizer, TorchAdam):
         assert optimizer.fused  # the CPU has the kernel: the comparison is of two ways
         optimizer.fused = False
@@ -157,13 +157,14 @@ def test_only_the_critics_own_weights_are_its_own() -> None:
 
 
 def test_neighbours_are_one_span() -> None:
-    shapes = {
-        "actor.0.weight": (2, 3),
-        "critic.0.weight": (2, 3),
-        "critic.0.bias": (2,),
-        "action_head.bias": (4,),
-    }
-    assert critic_spans(shapes | {"value_head.bias": (1,)}) == [slice(6, 14), slice(18, 19)]
+    space, config = gym.spaces.Box(-1, 1, (3,)), PolicyConfig(hidden=(2,), critic_hidden=(4,))
+    layout = build_layout(config, space, gym.spaces.Discrete(2))
+    spans = layout.spans()
+    assert list(spans) == [
+        *("actor.0.weight", "actor.0.bias", "critic.0.weight", "critic.0.bias"),
+        *("action_head.weight", "action_head.bias", "value_head.weight", "value_head.bias"),
+    ]
+    assert layout.critic_spans() == [slice(8, 24), slice(30, 35)]
 
 
 @pytest.mark.parametrize("case", CASES)

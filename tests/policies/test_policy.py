@@ -62,7 +62,7 @@ def test_a_checkpoint_loads_in_either_engine(source: str, target: str) -> None:
     config: dict[str, Any] = {"normalize_obs": "running", "layer_norm": True, "actor_gain": 1.0}
     one, other = make(source, seed=1, **config), make(target, seed=2, **config)
     obs = np.random.default_rng(0).normal(3, 5, (50, 3)).astype(np.float32)
-    one.encoder.observe(obs)
+    one.preprocessor.observe(obs)
     stored = one.arrays()
     other.load_arrays(stored)
     assert_allclose(other.values(obs), one.values(obs), rtol=1e-4, atol=1e-5)

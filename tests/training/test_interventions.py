@@ -14,8 +14,9 @@ from gymnast import api
 from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError
-from gymnast.training.hooks import Adjust, Adjustments, Report, Stop
+from gymnast.training.hooks import Adjust, Adjustments, Stop
 from gymnast.training.interventions import InterventionConfig, PlateauHook
+from gymnast.training.report import Report
 
 RULE: dict[str, Any] = {
     "metric": "train/return/mean",

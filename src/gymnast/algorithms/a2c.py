@@ -72,8 +72,5 @@ class A2C:
         return normalize_advantages(xp, minibatch) if self.config.normalize_advantage else minibatch
 
     def loss(self, xp: Any, new: Evaluated, values: Array, batch: Batch, hp: A2CHyper) -> Loss:
-        """Appendix A3C of the paper, as derivatives per sample.
-
-        L = -E[A log π] - c_H E[H] + c_V E[(V - R)²]
-        """
+        """L = -E[A log π] - c_H E[H] + c_V E[(V - R)²], as in section 4 of the paper."""
         return policy_gradient(xp, new, values, batch, hp, self.config)

@@ -1,9 +1,10 @@
 """What an algorithm hands to an engine.
 
 Every policy-gradient method needs only the derivatives of its objective with respect to each
-sample's log-probability, entropy and value. An algorithm states these, in code that runs on NumPy
-arrays and torch tensors alike; the distribution and the network carry them back to the weights.
-So an algorithm is written once, for both engines.
+sample's log-probability, entropy and value. An algorithm states its loss as a formula, which is also
+what the metrics report, and then these derivatives, in code that runs on NumPy arrays and torch tensors
+alike; the distribution and the network carry them back to the weights. So an algorithm is written
+once, for both engines; a test differentiates the formula with torch and compares.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gymnast.algorithms.batch import Array, Batch
-from gymnast.algorithms.value_loss import value_loss
+from gymnast.algorithms.value_loss import value_losses
 
 if TYPE_CHECKING:
     from gymnast.algorithms.algorithm import Hyper
@@ -26,7 +27,7 @@ class Loss:
 
     d_log_prob: Array  # [B]
     d_entropy: Array | float  # [B] or one number for all
-    d_values: Array  # [B]
+    d_values: Array  # [B], or [V, B] of several value heads
     kl: Array  # scalar: how far the policy moved from the one that acted
     largest_ratio: Array  # scalar: the sample whose probability grew most
     stats: dict[str, Array]  # scalars by metric key
@@ -40,7 +41,7 @@ def kl_estimate(log_ratio: Array, ratio: Array) -> Array:
 def policy_gradient(
     xp: Any, new: Evaluated, values: Array, batch: Batch, hp: Hyper, critic: AlgoSettings | None
 ) -> Loss:
-    """L = -E[A log π] - c_H E[H] + c_V E[loss of V], over the samples that count (Sutton et al., 1999).
+    """L = -E[A log π] - c_H E[H] + c_V E[(V - R)²], over the samples that count (Sutton et al., 1999).
 
     `critic` has the settings of the value loss; None: there is no critic to train.
     """
@@ -52,25 +53,24 @@ def policy_gradient(
     log_ratio = new.log_prob - batch.log_probs
     ratio = xp.exp(log_ratio)
     weighted = batch.advantages * share
-    policy_loss, entropy = -(weighted * new.log_prob).sum(), (new.entropy * share).sum()
-    stats = {
-        "train/loss/policy": policy_loss,
-        "train/loss/entropy": -entropy,
-        "train/loss/total": policy_loss - hp.entropy_coef * entropy,
-        "train/entropy": entropy,
-    }
+
+    policy_loss = -(weighted * new.log_prob).sum()
+    entropy = (new.entropy * share).sum()
+    total = policy_loss - hp.entropy_coef * entropy
+    stats = {"train/loss/policy": policy_loss, "train/loss/entropy": -entropy, "train/entropy": entropy}
     if critic is None:
         d_values = values * 0.0
     else:
-        errors, d_values = value_loss(xp, values, batch, critic, 1.0)
-        d_values = d_values * (hp.value_coef * share)
+        errors, slopes = value_losses(xp, values, batch, critic, 1.0)
+        d_values = slopes * (hp.value_coef * share)
         stats["train/loss/value"] = (errors * share).sum()
-        stats["train/loss/total"] = stats["train/loss/total"] + hp.value_coef * stats["train/loss/value"]
+        total = total + hp.value_coef * stats["train/loss/value"]
+
     return Loss(
         d_log_prob=-weighted,
         d_entropy=-hp.entropy_coef * share,
         d_values=d_values,
         kl=(kl_estimate(log_ratio, ratio) * share).sum(),
         largest_ratio=ratio.max(),
-        stats=stats,
+        stats=stats | {"train/loss/total": total},
     )

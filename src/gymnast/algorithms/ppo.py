@@ -11,9 +11,8 @@ from gymnast.algorithms.algorithm import Hyper, hyper_at
 from gymnast.algorithms.batch import Batch, gae_batch, normalize_advantages
 from gymnast.algorithms.objective import Loss, kl_estimate
 from gymnast.algorithms.settings import AlgoSettings, Epochs, NonNegative, Rate, Unit
-from gymnast.algorithms.value_loss import value_loss
+from gymnast.algorithms.value_loss import value_losses
 from gymnast.config.values import BatchSize, resolve_batch_size
-from gymnast.optimizers.settings import AdamConfig, AdamWConfig, OptimizerConfig
 
 if TYPE_CHECKING:
     from gymnast.algorithms.batch import Array
@@ -41,20 +40,9 @@ class PPOConfig(AlgoSettings):
         False,
         description="Collect the next rollout while learning from this one; its policy is one update older.",
     )
-    adam_eps: float = Field(1e-5, gt=0, description="Adam's epsilon, unless `optimizer.eps` says it.")
-    adam_betas: tuple[float, float] = Field(
-        (0.9, 0.999), description="Adam's decay rates, unless `optimizer.betas` says them."
-    )
 
     def minibatch_size(self, rollout_size: int) -> int:
         return resolve_batch_size(self.batch_size, rollout_size)
-
-    def optimizer_settings(self) -> OptimizerConfig:
-        chosen = self.optimizer
-        if not isinstance(chosen, (AdamConfig, AdamWConfig)):
-            return chosen
-        older = {"eps": chosen.eps or self.adam_eps, "betas": chosen.betas or self.adam_betas}
-        return chosen.model_copy(update=older)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,34 +87,36 @@ class PPO:
         return normalize_advantages(xp, minibatch) if self.config.normalize_advantage else minibatch
 
     def loss(self, xp: Any, new: Evaluated, values: Array, batch: Batch, hp: PPOHyper) -> Loss:
-        """The objective to minimise (eq. 9 of the paper), as derivatives per sample.
+        """L = -E[min(r A, clip(r, 1-ε, 1+ε) A)] + c_V E[(V - R)²] - c_H E[H],  r = π(a|s) / π_old(a|s)
 
-        L = -E[min(r A, clip(r, 1-ε, 1+ε) A)] - c_H E[H] + c_V E[(V - R)²],  r = π(a|s) / π_old(a|s)
+        Eq. 9 of the paper, to be minimised; its first term is eq. 7.
         """
-        n = len(batch.advantages)
+        n, advantages = len(batch), batch.advantages
         log_ratio = new.log_prob - batch.log_probs
         ratio = xp.exp(log_ratio)
-        free = ratio * batch.advantages
-        clipped = ratio.clip(1 - hp.clip_range, 1 + hp.clip_range) * batch.advantages
-        surrogate = xp.minimum(free, clipped)
-        # d r/d log π = r; where the clipped term is the smaller one, the objective is flat.
-        d_log_prob = xp.where(free <= clipped, free, 0.0) * (-1.0 / n)
-        errors, d_values = value_loss(
-            xp, values, batch, self.config, hp.value_coef / n, clip_range=hp.value_clip_range
+        free = ratio * advantages
+        clipped = ratio.clip(1 - hp.clip_range, 1 + hp.clip_range) * advantages
+        errors, d_values = value_losses(
+            xp, values, batch, self.config, hp.value_coef / n, hp.value_clip_range
         )
 
-        policy_loss, critic_loss, entropy = -surrogate.sum() / n, errors.sum() / n, new.entropy.sum() / n
+        policy_loss = -xp.minimum(free, clipped).sum() / n
+        value_loss = errors.sum() / n
+        entropy = new.entropy.sum() / n
+        total = policy_loss + hp.value_coef * value_loss - hp.entropy_coef * entropy
+
         return Loss(
-            d_log_prob=d_log_prob,
+            # dr / d log π = r; where the clipped term is the smaller one, the objective is flat.
+            d_log_prob=xp.where(free <= clipped, free, 0.0) * (-1.0 / n),
             d_entropy=-hp.entropy_coef / n,
             d_values=d_values,
             kl=kl_estimate(log_ratio, ratio).sum() / n,
             largest_ratio=ratio.max(),
             stats={
                 "train/loss/policy": policy_loss,
-                "train/loss/value": critic_loss,
+                "train/loss/value": value_loss,
                 "train/loss/entropy": -entropy,
-                "train/loss/total": policy_loss + hp.value_coef * critic_loss - hp.entropy_coef * entropy,
+                "train/loss/total": total,
                 "train/entropy": entropy,
                 "train/clip_fraction": (abs(ratio - 1.0) > hp.clip_range).sum() / n,
             },

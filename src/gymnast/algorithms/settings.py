@@ -81,7 +81,3 @@ class AlgoSettings(Section):
     def minibatch_size(self, rollout_size: int) -> int:
         """Samples of one gradient step; raises ValueError for a size that does not fit the rollout."""
         return rollout_size
-
-    def optimizer_settings(self) -> OptimizerConfig:
-        """The optimiser's settings, after what older keys say."""
-        return self.optimizer

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import prod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,9 +19,16 @@ from gymnast.optimizers.settings import (
 )
 
 if TYPE_CHECKING:
-    from gymnast.policies.policy import Network, Optimizer
+    from gymnast.policies.policy import Optimizer
 
-DEFAULT_EPS, DEFAULT_BETAS = 1e-5, (0.9, 0.999)
+
+class FlatNetwork(Protocol):
+    """What an optimiser sees of a network."""
+
+    xp: ModuleType  # numpy or torch
+    parameters: Any  # [P]
+    gradients: Any  # [P]
+    critic_spans: list[slice]  # those of the parameters that `critic_lr` is for
 
 
 class RMSProp(FlatOptimizer):
@@ -101,10 +108,10 @@ class ResetOnJump:
         self.optimizer.load_state(state)
 
 
-def build_optimizer(network: Network, config: OptimizerConfig | None = None) -> Optimizer:
+def build_optimizer(network: FlatNetwork, config: OptimizerConfig | None = None) -> Optimizer:
     """The optimiser of a network's flat vector; Adam with the usual settings if none is given."""
     config = config or AdamConfig()
-    critic = critic_spans(network.layout.shapes())
+    critic = network.critic_spans
     flat: FlatOptimizer
     match config:
         case RMSPropConfig():
@@ -115,8 +122,8 @@ def build_optimizer(network: Network, config: OptimizerConfig | None = None) -> 
             flat = _adam(network)(
                 network.parameters,
                 network.gradients,
-                config.betas or DEFAULT_BETAS,
-                config.eps or DEFAULT_EPS,
+                config.betas,
+                config.eps,
                 config.weight_decay if isinstance(config, AdamWConfig) else 0.0,
                 critic,
             )
@@ -125,24 +132,9 @@ def build_optimizer(network: Network, config: OptimizerConfig | None = None) -> 
     return ResetOnJump(flat, config.reset_on_lr_jump)
 
 
-def _adam(network: Network) -> type[Any]:
+def _adam(network: FlatNetwork) -> type[Any]:
     if network.xp is np:
         return NumpyAdam
     from gymnast.optimizers.torch_adam import TorchAdam
 
     return TorchAdam
-
-
-def critic_spans(shapes: Mapping[str, tuple[int, ...]]) -> list[slice]:
-    """Where in the flat vector the critic's own parameters lie, neighbours joined."""
-    spans: list[slice] = []
-    at = 0
-    for name, shape in shapes.items():
-        end = at + prod(shape)
-        if name.startswith(("critic", "value_head")):
-            if spans and spans[-1].stop == at:
-                spans[-1] = slice(spans[-1].start, end)
-            else:
-                spans.append(slice(at, end))
-        at = end
-    return spans

@@ -20,12 +20,8 @@ class _OptimizerSettings(Section):
 
 
 class _AdamSettings(_OptimizerSettings):
-    eps: float | None = Field(
-        None, gt=0, description="Added to the root; 1e-5 (or `algo.adam_eps`) if unset."
-    )
-    betas: tuple[Fraction, Fraction] | None = Field(
-        None, description="Decay rates of both moments; 0.9 and 0.999 (or `algo.adam_betas`) if unset."
-    )
+    eps: float = Field(1e-5, gt=0, description="Added to the root of the second moment.")
+    betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="Decay rates of both moments.")
 
 
 class AdamConfig(_AdamSettings):

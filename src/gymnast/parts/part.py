@@ -31,14 +31,25 @@ class PartContext:
     policy: Policy
 
 
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """What the network gave for a minibatch."""
+
+    outputs: Array  # [A, B], masked where the env masks actions
+    log_std: Array | None
+    values: Array  # [B], or [V, B] of several heads
+    features: Array  # [B, H] of the actor's trunk
+
+
 @dataclass(slots=True)
 class PartLoss:
-    """Further derivatives of the mean objective, and figures for the metrics; None: nothing to add."""
+    """Further derivatives of the mean objective, shaped as what they are of; None: nothing to add."""
 
-    d_outputs: Array | None = None  # [A, B]
+    d_outputs: Array | None = None
     d_log_std: Array | None = None
     d_values: Array | None = None
-    d_features: Array | None = None  # [B, H] of the actor's trunk
+    d_features: Array | None = None
+    value: Array | float = 0.0  # scalar: what it adds to `train/loss/total`
     stats: dict[str, Array] = field(default_factory=dict)  # scalars by metric key
 
 
@@ -66,7 +77,7 @@ class Part:
         """The batch with changed targets."""
         return batch
 
-    def loss(self, xp: Any, outputs: Array, features: Array, minibatch: Batch, hp: Hyper) -> PartLoss | None:
+    def loss(self, xp: Any, forward: Forward, minibatch: Batch, hp: Hyper) -> PartLoss | None:
         """What this part adds to the objective of a minibatch."""
         return None
 

@@ -72,8 +72,8 @@ def build_policy(
     precision: str = "f32",
     value_heads: tuple[str, ...] = ("value",),
 ) -> Policy:
-    """A fresh policy for these spaces; without a seed all its weights are 0, for whoever brings others."""
-    layout = build_layout(config, observation_space, action_space)
+    """A new policy for these spaces; without a seed all its weights are 0, to be loaded from elsewhere."""
+    layout = build_layout(config, observation_space, action_space, value_heads)
     network = build_network(layout, choose_engine(engine, layout, device), device, precision)
     if seed is not None:
         network.load_arrays(init_parameters(layout, seed))

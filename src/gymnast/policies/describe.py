@@ -68,7 +68,7 @@ def describe_policy(layout: PolicyLayout) -> Node:
         parts.append(
             Node(name, "Linear" if name == "log_std_head" else "one each", (layout.n_means,), count(name))
         )
-    parts.append(Node("value_head", "Linear", (1,), count("value_head")))
+    parts.append(Node("value_head", "Linear", (len(layout.value_heads),), count("value_head")))
     parts += [
         Node(name, "parameter", shape, prod(shape)) for name, shape in shapes.items() if name not in counted
     ]

@@ -37,6 +37,9 @@ class Evaluated:
     cache: tuple[Any, ...]
 
 
+Match = tuple[Array, Array, Array | None]  # KL [B], and its derivatives: d_outputs, d_log_std [A, B]
+
+
 class Distribution(Protocol):
     """One kind of action distribution."""
 
@@ -71,6 +74,19 @@ class Distribution(Protocol):
         self, xp: Any, evaluated: Evaluated, d_log_prob: Array, d_entropy: Array | float
     ) -> tuple[Array, Array | None]:
         """Derivatives with respect to outputs [A, B] and log_std [A, B]."""
+
+    def match(
+        self,
+        xp: Any,
+        outputs: Array,
+        log_std: Array | None,
+        target_outputs: Array,
+        target_log_std: Array | None,
+    ) -> Match:
+        """KL(target ‖ policy) [B], and its derivatives with respect to the policy's outputs and log_std.
+
+        Outputs of both may be masked: a choice that is masked in both adds nothing.
+        """
 
 
 class Categorical:
@@ -127,6 +143,16 @@ class Categorical:
             d_outputs = d_outputs - d_entropy * p * (log_p + entropy)
         return d_outputs, None
 
+    def match(
+        self,
+        xp: Any,
+        outputs: Array,
+        log_std: Array | None,
+        target_outputs: Array,
+        target_log_std: Array | None,
+    ) -> Match:
+        return *match_choices(xp, outputs, target_outputs), None
+
 
 class Gaussian:
     """Independent normals; the env gets the action clipped to its bounds."""
@@ -175,6 +201,28 @@ class Gaussian:
         d_log_std = d_log_prob * (z * z - 1.0) + d_entropy
         return d_outputs, xp.where(inside, d_log_std, 0.0) if self.state_dependent_std else d_log_std
 
+    def match(
+        self,
+        xp: Any,
+        outputs: Array,
+        log_std: Array | None,
+        target_outputs: Array,
+        target_log_std: Array | None,
+    ) -> Match:
+        assert log_std is not None
+        assert target_log_std is not None
+        bounded, target = self._bounded(xp, log_std), self._bounded(xp, target_log_std)
+        # KL = Σ log σ - log σ* + (σ*² + (μ - μ*)²) / 2σ² - ½
+        inverse_std, distance = xp.exp(-bounded), outputs - target_outputs
+        z = distance * inverse_std
+        spread = xp.exp(2.0 * (target - bounded)) + z * z
+        kl = (bounded - target + 0.5 * spread - 0.5).sum(0)
+        # d KL / dμ = (μ - μ*) / σ² ;  d KL / d log σ = 1 - (σ*² + (μ - μ*)²) / σ²
+        d_log_std = 1.0 - spread
+        if self.state_dependent_std:
+            d_log_std = xp.where(bounded == log_std, d_log_std, 0.0)
+        return kl, z * inverse_std, d_log_std
+
     def _bounded(self, xp: Any, log_std: Array) -> Array:
         return xp.clip(log_std, *LOG_STD_RANGE) if self.state_dependent_std else log_std
 
@@ -187,7 +235,7 @@ class SquashedGaussian(Gaussian):
 
     Actions are kept before squashing, so the change of volume depends on the action alone: it
     shifts log-probabilities but no derivative. The entropy is that of the normal underneath,
-    since the squashed one has no closed form.
+    since the squashed one has no closed form; the KL of two is that of the normals in any case.
     """
 
     def __init__(self, space: gym.spaces.Box, state_dependent_std: bool) -> None:
@@ -202,6 +250,19 @@ class SquashedGaussian(Gaussian):
         # log(1 - tanh²u) = 2 (log 2 - u - softplus(-2u)), which never takes the log of 0
         softplus = xp.logaddexp(-2.0 * actions, xp.zeros_like(actions))
         return (2.0 * (math.log(2.0) - actions - softplus)).sum(-1) + self.log_reach
+
+
+def match_choices(xp: Any, logits: Array, target_logits: Array) -> tuple[Array, Array]:
+    """KL(target ‖ policy) [..., B] of choices by logits [..., n, B], and its derivative."""
+    log_p, log_q = _log_softmax(xp, logits), _log_softmax(xp, target_logits)
+    q = xp.exp(log_q)
+    # KL = Σ q (log q - log p) ;  d KL / d logits = p - q
+    return (q * (log_q - log_p)).sum(-2), xp.exp(log_p) - q
+
+
+def _log_softmax(xp: Any, logits: Array) -> Array:
+    shifted = logits - xp.amax(logits, -2)[..., None, :]
+    return shifted - xp.log(xp.exp(shifted).sum(-2))[..., None, :]
 
 
 def gumbel(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.policies.distributions import Array, Evaluated, Gaussian, gumbel
+from gymnast.policies.distributions import Array, Evaluated, Gaussian, Match, gumbel, match_choices
 from gymnast.spaces.action_form import ActionForm, Choices
 
 
@@ -97,6 +97,33 @@ class Factored:
             d_means, d_log_std = self._gaussian.backward(xp, evaluated.cache[-1], d_log_prob, d_entropy)
             parts.append(d_means)
         return (parts[0] if len(parts) == 1 else xp.concatenate(parts)), d_log_std
+
+    def match(
+        self,
+        xp: Any,
+        outputs: Array,
+        log_std: Array | None,
+        target_outputs: Array,
+        target_log_std: Array | None,
+    ) -> Match:
+        kl: Any = 0.0  # of independent factors: the sum
+        parts: list[Array] = []
+        d_log_std: Array | None = None
+        for group in self.form.choices:
+            logits, targets = (
+                each[group.rows].reshape(group.count, group.n, -1) for each in (outputs, target_outputs)
+            )
+            of_choices, d_logits = match_choices(xp, logits, targets)  # [F, B], [F, n, B]
+            kl = kl + of_choices.sum(0)
+            parts.append(d_logits.reshape(group.count * group.n, -1))
+        if self._gaussian is not None:
+            n = self.n_logits
+            of_reals, d_means, d_log_std = self._gaussian.match(
+                xp, outputs[n:], log_std, target_outputs[n:], target_log_std
+            )
+            kl = kl + of_reals
+            parts.append(d_means)
+        return kl, (parts[0] if len(parts) == 1 else xp.concatenate(parts)), d_log_std
 
     def uniformity(self, outputs: np.ndarray, masks: np.ndarray | None) -> float | None:
         if not self.n_logits:

@@ -8,8 +8,8 @@ stacked matrix product, which halves the number of calls.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -17,21 +17,11 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.policies.encoder_layout import EncoderLayout, describe_encoder
+from gymnast.policies.flat import HIDDEN_GAIN, layer_shapes, orthogonal, spans_of
 from gymnast.policies.inputs import Input, build_inputs
 from gymnast.policies.settings import PolicyConfig
 from gymnast.spaces.action_form import ActionForm
 from gymnast.spaces.observation_form import ObservationForm
-
-_ROOT_2 = 2**0.5
-HIDDEN_GAIN = {
-    "tanh": 5 / 3,
-    "relu": _ROOT_2,
-    "leaky_relu": _ROOT_2,
-    "elu": _ROOT_2,
-    "silu": _ROOT_2,
-    "gelu": _ROOT_2,
-}
-
 
 MEMORY_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")  # as torch names them
 
@@ -44,7 +34,7 @@ class Trunk:
     widths: tuple[int, ...]  # input first
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PolicyLayout:
     """Everything that fixes a policy's parameters and their meaning."""
 
@@ -56,8 +46,8 @@ class PolicyLayout:
     n_means: int  # how many of the outputs are means
     n_embeddings: int  # rows of the embedding table; 0 without one
     inputs: tuple[Input, ...] = ()  # what becomes of each leaf of an observation
-    encoder: EncoderLayout | None = None  # between the encoded observation and the trunks (torch only)
-    value_heads: tuple[str, ...] = ("value",)
+    encoder: EncoderLayout | None = None  # between the preprocessed observation and the trunks (torch only)
+    value_heads: tuple[str, ...] = ("value",)  # each is a row of the value head's weights
 
     @property
     def encoder_names(self) -> tuple[str, ...]:
@@ -114,11 +104,9 @@ class PolicyLayout:
             shapes |= {f"{memory}.{part}": shape for part, shape in zip(MEMORY_PARTS, sizes, strict=True)}
         for trunk in self.trunks:
             for layer, (n_in, n_out) in enumerate(zip(trunk.widths, trunk.widths[1:], strict=False)):
-                shapes |= {f"{name}.{layer}.weight": (n_out, n_in) for name in trunk.names}
-                shapes |= {f"{name}.{layer}.bias": (n_out,) for name in trunk.names}
-                if self.config.layer_norm or self.config.batch_norm:
-                    shapes |= {f"{name}.{layer}.norm.weight": (n_out,) for name in trunk.names}
-                    shapes |= {f"{name}.{layer}.norm.bias": (n_out,) for name in trunk.names}
+                parts = layer_shapes(n_in, n_out, normed=self.config.layer_norm or self.config.batch_norm)
+                for part, shape in parts.items():
+                    shapes |= {f"{name}.{layer}.{part}": shape for name in trunk.names}
         actor_out, critic_out = self.trunks[0].widths[-1], self.trunks[-1].widths[-1]
         shapes["action_head.weight"] = (self.n_outputs, actor_out)
         shapes["action_head.bias"] = (self.n_outputs,)
@@ -127,9 +115,34 @@ class PolicyLayout:
             shapes["log_std_head.bias"] = (self.n_means,)
         elif self.continuous:
             shapes["log_std"] = (self.n_means,)
-        shapes["value_head.weight"] = (1, critic_out)
-        shapes["value_head.bias"] = (1,)
+        shapes["value_head.weight"] = (len(self.value_heads), critic_out)
+        shapes["value_head.bias"] = (len(self.value_heads),)
         return shapes
+
+    def spans(self) -> dict[str, slice]:
+        """Where each parameter lies in the flat vector."""
+        return self._spans
+
+    @cached_property
+    def _spans(self) -> dict[str, slice]:
+        return spans_of(self.shapes())
+
+    def empty_values(self, n: int) -> np.ndarray:
+        """Room for the values of n observations: [n], or [V, n] of several heads."""
+        heads = len(self.value_heads)
+        return np.empty(n if heads == 1 else (heads, n), np.float32)
+
+    def critic_spans(self) -> list[slice]:
+        """Where the critic's own parameters lie in the flat vector, neighbours joined."""
+        joined: list[slice] = []
+        for name, span in self.spans().items():
+            if not name.startswith(("critic", "value_head")):
+                continue
+            if joined and joined[-1].stop == span.start:
+                joined[-1] = slice(joined[-1].start, span.stop)
+            else:
+                joined.append(span)
+        return joined
 
     def buffers(self) -> dict[str, tuple[tuple[int, ...], str]]:
         """Name, shape and dtype of what a network keeps beside its parameters: batch norm's statistics."""
@@ -147,13 +160,16 @@ class PolicyLayout:
 
     @property
     def n_parameters(self) -> int:
-        return sum(prod(shape) for shape in self.shapes().values())
+        return max(span.stop for span in self.spans().values())
 
 
 def build_layout(
-    config: PolicyConfig, observation_space: gym.Space[Any], action_space: gym.Space[Any]
+    config: PolicyConfig,
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+    value_heads: tuple[str, ...] = ("value",),
 ) -> PolicyLayout:
-    """The layout of a policy for these spaces."""
+    """The layout of a policy for these spaces, with a value head for each stream of rewards."""
     inputs = build_inputs(config, ObservationForm(observation_space))
     encoder = describe_encoder(config, inputs)
     n_embeddings = inputs[0].width if inputs[0].kind == "index" and encoder is None else 0
@@ -171,6 +187,7 @@ def build_layout(
         n_embeddings,
         inputs,
         encoder,
+        value_heads,
     )
 
 
@@ -194,7 +211,7 @@ def init_parameters(layout: PolicyLayout, seed: int) -> dict[str, np.ndarray]:
         elif "memory." in name:
             value = _init_memory(rng, name, shape, config)
         elif name.endswith(".weight"):
-            value = _orthogonal(rng, shape, gains.get(name, HIDDEN_GAIN[config.activation]))
+            value = orthogonal(rng, shape, gains.get(name, HIDDEN_GAIN[config.activation]))
         parameters[name] = value
     for name, (shape, dtype) in layout.buffers().items():
         parameters[name] = np.full(shape, 1 if name.endswith("running_var") else 0, dtype)
@@ -221,7 +238,7 @@ def _init_memory(
     update gate, the second in both) starts open (Jozefowicz et al., 2015)."""
     size = config.memory_size
     if len(shape) == 2:
-        blocks = [_orthogonal(rng, (size, shape[1]), 1.0) for _ in range(shape[0] // size)]
+        blocks = [orthogonal(rng, (size, shape[1]), 1.0) for _ in range(shape[0] // size)]
         return np.concatenate(blocks)
     bias = np.zeros(shape, np.float32)
     if name.endswith("bias_ih"):
@@ -235,25 +252,7 @@ def _init_encoder(
     assert layout.encoder is not None
     start = layout.encoder.starts[name.partition(".")[2]]
     if isinstance(start, float):  # filters are rows, whatever their shape
-        return _orthogonal(rng, (shape[0], prod(shape[1:])), start).reshape(shape)
+        return orthogonal(rng, (shape[0], prod(shape[1:])), start).reshape(shape)
     if start == "normal":
         return rng.standard_normal(shape).astype(np.float32)
     return np.full(shape, 1.0 if start == "one" else 0.0, np.float32)
-
-
-_LARGE = 100_000  # numbers: from here on the threads of a decomposition wait for each other, for seconds
-
-
-def _one_thread() -> AbstractContextManager[object]:
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1, user_api="blas")
-
-
-def _orthogonal(rng: np.random.Generator, shape: tuple[int, ...], gain: float) -> np.ndarray:
-    rows, columns = shape
-    drawn = rng.standard_normal((max(rows, columns), min(rows, columns)))
-    with _one_thread() if drawn.size > _LARGE else nullcontext():
-        q, r = np.linalg.qr(drawn)
-    q = q * np.sign(np.diagonal(r))  # makes the draw uniform over orthogonal matrices
-    return np.ascontiguousarray((q if rows >= columns else q.T) * gain, np.float32)

@@ -31,7 +31,13 @@ def load_policy(
         config.seed if arrays is None else None,
         "auto" if on_gpu else config.device,
         config.precision,
+        ("value",) if arrays is None else stored_value_heads(arrays),
     )
     if arrays is not None:
         policy.load_arrays(arrays)
     return policy
+
+
+def stored_value_heads(arrays: dict[str, np.ndarray]) -> tuple[str, ...]:
+    """As many names as the stored policy has value heads; the first is that of the env's own reward."""
+    return ("value", *(f"value_{row}" for row in range(1, len(arrays["value_head.bias"]))))

@@ -33,6 +33,7 @@ class Network(Protocol):
     parameters: Array  # [P] all of them in one flat vector, which an optimiser moves in place
     views: dict[str, Array]  # each of them by name, in the same memory
     gradients: Array  # [P]
+    critic_spans: list[slice]  # where the critic's own lie in both
     on_gpu: bool  # whether it computes elsewhere than where NumPy's arrays are
     records: bool  # whether steps of learning can be recorded and played again (`torch_graphs.py`)
 
@@ -43,12 +44,18 @@ class Network(Protocol):
         """Outputs [A, N] and log std of the actor alone, as NumPy arrays."""
 
     def forward(self, x: Array) -> tuple[Array, Array | None, Array]:
-        """Outputs [A, B], log std and values [B]; keeps what backward needs."""
+        """Outputs [A, B], log std and values; keeps what backward needs. Of one value head values are [B],
+        of several [V, B]."""
+
+    def features(self) -> Array:
+        """Top activations [B, H] of the actor's trunk in the last forward pass, until its backward pass."""
 
     def infer(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """As forward, as NumPy arrays and with nothing kept."""
 
-    def backward(self, d_outputs: Array, d_log_std: Array | None, d_values: Array) -> None:
+    def backward(
+        self, d_outputs: Array, d_log_std: Array | None, d_values: Array, d_features: Array | None = None
+    ) -> None:
         """The gradient of the last forward pass, into the flat gradient vector."""
 
     def begin_update(self, rng: np.random.Generator) -> None:
@@ -147,7 +154,7 @@ class Policy:
     def act_and_evaluate(
         self, obs: Any, noise: np.ndarray, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As `act`, without a memory: actions, their log-probabilities [N] and the values [N] in one pass."""
+        """As `act`, without a memory: actions, their log-probabilities [N] and the values in one pass."""
         x = obs if self.keeps_pixels and self.frame_stack == 1 else self._preprocess(obs)
         outputs, log_std, values = self.network.infer(x)
         if masks is not None:
@@ -220,7 +227,8 @@ class Policy:
         return self.distribution.to_env(self.act(obs, noise, masks, state))
 
     def values(self, obs: np.ndarray, state: Any = None) -> np.ndarray:
-        """State values [B] of observations [B, …]; with a memory: seen from `state`, which stays as it is."""
+        """State values of observations [B, …]: [B], or [V, B] of several value heads. With a memory they
+        are seen from `state`, which stays as it is."""
         if isinstance(state, FrameHistory):
             obs, state = state.seen_with(obs), state.memory
         x, size = self.preprocess(obs), self._chunk
@@ -228,25 +236,25 @@ class Policy:
             values = self.recurrent.values_from(x, state)
         else:
             chunks = (x[i : i + size] for i in range(0, len(x), size))
-            values = np.concatenate([self.network.infer(chunk)[2] for chunk in chunks])
+            values = np.concatenate([self.network.infer(chunk)[2] for chunk in chunks], -1)
         return values if self.popart is None else self.popart.real(values)
 
     def evaluate_actions(
         self, x: Any, actions: np.ndarray, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Log-probabilities of actions and values of encoded observations, or of what the memory gave
-        for them where there is one.
+        """Log-probabilities of actions, and values ([B] or [V, B]) of preprocessed observations, or of what
+        the memory gave for them where there is one.
 
         There may be more rows in `x` than actions (and masks): the rest gets values only.
         """
         log_probs = np.empty(len(actions), np.float32)
-        values = np.empty(len(x), np.float32)
+        values = self.layout.empty_values(len(x))
         for start in range(0, len(x), self._chunk):
             rows = slice(start, start + self._chunk)
             chunk = x[rows]
             if isinstance(chunk, StackedRows):
                 chunk = chunk.stacked()
-            outputs, log_std, values[rows] = self._infer(chunk)
+            outputs, log_std, values[..., rows] = self._infer(chunk)
             n = min(len(chunk), len(actions) - start)
             if n > 0:
                 std = log_std[:, :n] if log_std is not None and log_std.shape[1] > 1 else log_std
@@ -270,6 +278,22 @@ class Policy:
 
     def _buffers(self) -> dict[str, np.ndarray]:
         return self.preprocessor.buffers() | ({} if self.popart is None else self.popart.buffers())
+
+    def start_from(self, arrays: dict[str, np.ndarray]) -> str | None:
+        """Take another run's weights and statistics, which may have more or fewer value heads: those that
+        only this policy has stay as they are. The text says so, if it is the case."""
+        head = ("value_head.weight", "value_head.bias")
+        own, other = len(self.layout.value_heads), min(len(arrays.get(name, ())) for name in head)
+        if not other or own == other:
+            self.load_arrays(arrays)
+            return None
+        mine = self.network.arrays()
+        mixed = {name: np.concatenate([arrays[name][:own], mine[name][other:]]) for name in head}
+        self.load_arrays(arrays | mixed)
+        if own < other:
+            return f"only {own} of the other run's {other} value heads are used"
+        fresh = ", ".join(self.layout.value_heads[other:])
+        return f"value heads that the other run does not have keep their new weights: {fresh}"
 
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         """Take weights and statistics; names and shapes must be those of this policy."""

@@ -7,8 +7,8 @@ the head's weights are moved the other way, so that V = σ v + μ stays as it wa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,12 +29,14 @@ class PopArt:
         # start from 0, so that the first rollout's own moments are the first to be used.
         self.moments = np.zeros(3)
         self.mean, self.std = 0.0, 1.0
-        self._weight, self._bias = _head_spans(layout)
-        self._parameters = parameters
+        # The first value head's row; further heads are not normalised.
+        width, spans = layout.shapes()["value_head.weight"][1], layout.spans()
+        weight, bias = spans["value_head.weight"].start, spans["value_head.bias"].start
+        self._weights, self._bias = parameters[weight : weight + width], parameters[bias : bias + 1]
 
     def real(self, values: np.ndarray) -> np.ndarray:
-        """V from v."""
-        return values * np.float32(self.std) + np.float32(self.mean)
+        """V from v: [B], or the first row of [V, B]."""
+        return _first(values, lambda first: first * np.float32(self.std) + np.float32(self.mean))
 
     def take(self, targets: np.ndarray) -> None:
         """Move the statistics by new targets, and the head's weights so that no value changes."""
@@ -44,20 +46,21 @@ class PopArt:
         self.moments += share * (found - self.moments)
         mean, std = self.mean, self.std
         self._read()
-        weights, bias = self._parameters[self._weight], self._parameters[self._bias]
-        weights *= std / self.std  # eq. 9 of the paper
-        bias *= std / self.std
-        bias += (mean - self.mean) / self.std
+        self._weights *= std / self.std  # eq. 9 of the paper
+        self._bias *= std / self.std
+        self._bias += (mean - self.mean) / self.std
 
     def normalize(self, batch: Batch) -> Batch:
         """The batch with targets and old values as the head sees them, after its targets were taken in."""
-        known = batch.returns if batch.weights is None else batch.returns[batch.weights > 0]
+        returns = batch.returns if batch.returns.ndim == 1 else batch.returns[0]
+        known = returns if batch.weights is None else returns[batch.weights > 0]
         if len(known):
             self.take(known)
         return replace(batch, returns=self._scaled(batch.returns), values=self._scaled(batch.values))
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
-        return (values - np.float32(self.mean)) * np.float32(1.0 / self.std)
+        mean, inverse_std = np.float32(self.mean), np.float32(1.0 / self.std)
+        return _first(values, lambda first: (first - mean) * inverse_std)
 
     def _read(self) -> None:
         total, squares, weight = self.moments.tolist()
@@ -76,10 +79,6 @@ class PopArt:
             self._read()
 
 
-def _head_spans(layout: PolicyLayout) -> tuple[slice, slice]:
-    """Where the value head's weights and bias lie in the flat vector."""
-    spans, at = {}, 0
-    for name, shape in layout.shapes().items():
-        spans[name] = slice(at, at + prod(shape))
-        at += prod(shape)
-    return spans["value_head.weight"], spans["value_head.bias"]
+def _first(values: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """The values with those of the first head changed."""
+    return change(values) if values.ndim == 1 else np.concatenate([change(values[:1]), values[1:]])

@@ -139,6 +139,7 @@ def _serve(pipe: Connection) -> None:
     from threadpoolctl import threadpool_limits
 
     from gymnast.policies.build import build_policy
+    from gymnast.policies.load import stored_value_heads
 
     config_values, registered = pipe.recv()
     for text in registered:
@@ -155,9 +156,8 @@ def _serve(pipe: Connection) -> None:
                 if policy is None:
                     envs = evaluator.envs()
                     spaces = envs.observation_space, envs.action_space
-                    policy = build_policy(
-                        config.policy, config.engine, *spaces, None, config.device, config.precision
-                    )
+                    built = config.policy, config.engine, *spaces, None, config.device, config.precision
+                    policy = build_policy(*built, stored_value_heads(arrays))
                 policy.load_arrays({name: np.asarray(value) for name, value in arrays.items()})
                 score = evaluator.start(policy, env_steps).score
                 answer = (score.returns, score.lengths, score.seconds, score.values, score.tasks), env_steps

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from gymnast.rollout.source import Collected, Episode
 from gymnast.training.evaluator import Scored
+from gymnast.training.learner import Learned
 
 if TYPE_CHECKING:
-    from gymnast.training.learner import Learned
     from gymnast.training.session import Session
 
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Timing:
     """Seconds of one update, by phase."""
 
-    collect: float
-    learn: float
-    evaluate: float
+    collect: float = 0.0
+    learn: float = 0.0
+    evaluate: float = 0.0
 
     @property
     def total(self) -> float:
@@ -43,13 +43,13 @@ class Report:
 
     env_steps: int
     updates: int
-    episodes: tuple[Episode, ...]  # that ended in this update
-    learned: Learned
-    scored: Scored  # what evaluation gave, if anything
-    timing: Timing
-    best_score: float | None
-    solved: bool
     row: Mapping[str, Any]  # its metrics, read-only
+    episodes: tuple[Episode, ...] = ()  # that ended in this update
+    learned: Learned = Learned({})
+    scored: Scored = Scored()  # what evaluation gave, if anything
+    timing: Timing = Timing()
+    best_score: float | None = None
+    solved: bool = False
     alerts: tuple[tuple[str, str], ...] = ()  # metric key and message
 
 

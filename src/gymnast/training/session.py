@@ -157,7 +157,7 @@ def _build_learner(config: Config, spec: EnvSpec, envs: Envs, policy: Policy) ->
     return PolicyGradient(
         algo,
         policy,
-        build_optimizer(policy.network, config.algo.optimizer_settings()),
+        build_optimizer(policy.network, config.algo.optimizer),
         build_parts(PartContext(config, envs, policy)),
         config.algo.minibatch_size(envs.n_envs * config.algo.steps),
     )

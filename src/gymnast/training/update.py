@@ -12,7 +12,7 @@ import numpy as np
 from gymnast.algorithms.algorithm import Algorithm, Hyper
 from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.objective import Loss, kl_estimate
-from gymnast.parts.part import Part
+from gymnast.parts.part import Forward, Part, PartLoss
 from gymnast.policies.distributions import Evaluated
 from gymnast.policies.policy import Optimizer, Policy
 from gymnast.spaces.masks import masked
@@ -92,8 +92,8 @@ class _Steps:
         return True
 
     def _gradient(self, minibatch: Batch, prepared: bool) -> Loss | None:
-        """Into the flat vector; None if there is nothing to go along because of target_kl."""
-        loss, new = self._loss(minibatch, prepared)
+        """Into the flat vector; None if target_kl stops the update here."""
+        loss, new, added = self._loss(minibatch, prepared)
         self.seen += 1
         for key, value in loss.stats.items():
             self.totals[key] = self.totals.get(key, 0.0) + value
@@ -102,28 +102,44 @@ class _Steps:
         target = self.hp.target_kl
         if target is not None and float(loss.kl) > 1.5 * target:
             return None  # before this step is taken: the policy has moved far enough
-        self._backward(loss, new)
+        self._backward(loss, new, added)
         return loss
 
-    def _loss(self, minibatch: Batch, prepared: bool) -> tuple[Loss, Evaluated]:
+    def _loss(self, minibatch: Batch, prepared: bool) -> tuple[Loss, Evaluated, list[PartLoss]]:
+        """The algorithm's loss, the distribution it is of, and what parts add."""
         xp = self.policy.network.xp
         minibatch = minibatch if prepared else self.algo.prepare(xp, minibatch)
-        new, values = _forward(self.policy, minibatch)
+        outputs, log_std, values = _forward(self.policy, minibatch)
+        new = self.policy.distribution.evaluate_actions(xp, outputs, log_std, minibatch.actions)
         loss = self.algo.loss(xp, new, values, minibatch, self.hp)
         loss.stats["train/kl"] = loss.kl
-        return loss, new
+        added: list[PartLoss] = []
+        if self.parts:
+            forward = Forward(outputs, log_std, values, self.policy.network.features())
+            losses = (part.loss(xp, forward, minibatch, self.hp) for part in self.parts)
+            added = [each for each in losses if each is not None]
+            for each in added:
+                loss.stats |= each.stats
+                loss.stats["train/loss/total"] = loss.stats["train/loss/total"] + each.value
+        return loss, new, added
 
-    def _backward(self, loss: Loss, new: Evaluated) -> None:
+    def _backward(self, loss: Loss, new: Evaluated, added: list[PartLoss]) -> None:
         network, distribution = self.policy.network, self.policy.distribution
         d_outputs, d_log_std = distribution.backward(network.xp, new, loss.d_log_prob, loss.d_entropy)
-        network.backward(d_outputs, d_log_std, loss.d_values)
+        d_values, d_features = loss.d_values, None
+        for each in added:
+            d_outputs = _sum(d_outputs, each.d_outputs)
+            d_log_std = _sum(d_log_std, each.d_log_std)
+            d_values = _sum(d_values, each.d_values)
+            d_features = _sum(d_features, each.d_features)
+        network.backward(d_outputs, d_log_std, d_values, d_features)
 
     def _records(self, minibatch: Batch, prepared: bool) -> bool:
         """Whether this step is played from a recording; the first one of an update never is."""
         if self._graph is not None:
             return len(minibatch) == self._size
-        if not (self.policy.network.records and self.hp.target_kl is None and self.steps == 1):
-            return False
+        if self.parts or not (self.policy.network.records and self.hp.target_kl is None and self.steps == 1):
+            return False  # a part may do things that cannot be recorded
         if minibatch.sequences is not None or minibatch.weights is not None or self.hp.n_epochs < 2:
             return False
         from gymnast.policies.torch.graphs import StepGraph
@@ -134,8 +150,8 @@ class _Steps:
         return True
 
     def _recorded_step(self, minibatch: Batch, prepared: bool) -> dict[str, Any]:
-        loss, new = self._loss(minibatch, prepared)
-        self._backward(loss, new)
+        loss, new, added = self._loss(minibatch, prepared)
+        self._backward(loss, new, added)
         norm = self.optimizer.step(self.hp.lr, self.hp.max_grad_norm, self.hp.critic_lr)
         return {**loss.stats, "opt/grad_norm": norm, "train/ratio/max": loss.largest_ratio}
 
@@ -170,18 +186,25 @@ def _minibatches(network: Any, batch: Batch, size: int, rng: np.random.Generator
         yield shuffled.rows(slice(start, start + size))
 
 
-def _forward(policy: Policy, batch: Batch) -> tuple[Evaluated, Any]:
-    """The policy as it is now on a batch: its actions' probabilities, and values [B]."""
-    network, xp = policy.network, policy.network.xp
-    outputs, log_std, values = network.forward(batch.x)
+def _forward(policy: Policy, batch: Batch) -> tuple[Any, Any, Any]:
+    """Outputs, as masks allow, log std and values of the policy as it is now."""
+    outputs, log_std, values = policy.network.forward(batch.x)
     if batch.masks is not None:
-        outputs = masked(xp, outputs, batch.masks)
-    return policy.distribution.evaluate_actions(xp, outputs, log_std, batch.actions), values
+        outputs = masked(policy.network.xp, outputs, batch.masks)
+    return outputs, log_std, values
+
+
+def _sum(derivative: Any, further: Any) -> Any:
+    """Of two derivatives, each of which may be missing."""
+    if derivative is None or further is None:
+        return further if derivative is None else derivative
+    return derivative + further
 
 
 def _movement(policy: Policy, batch: Batch) -> dict[str, float]:
     """How far the step has taken the policy from the one that acted."""
-    new, _ = _forward(policy, batch)
+    outputs, log_std, _ = _forward(policy, batch)
+    new = policy.distribution.evaluate_actions(policy.network.xp, outputs, log_std, batch.actions)
     log_ratio = new.log_prob - batch.log_probs
     ratio = policy.network.xp.exp(log_ratio)
     kl = kl_estimate(log_ratio, ratio)

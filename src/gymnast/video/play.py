@@ -116,7 +116,7 @@ class Stage:
     def _value(player: Player, obs: np.ndarray, state: object) -> float | None:
         if player.value_scale is None:
             return None
-        return float(player.policy.values(obs, state)[0]) * player.value_scale
+        return float(player.policy.values(obs, state).flat[0]) * player.value_scale
 
 
 def _chosen(config: EnvConfig, task: str | None) -> tuple[int, EnvConfig]:

@@ -54,16 +54,17 @@ class _Recording:
 class InferenceGraph:
     """Outputs, log std and values of a batch of one size; they come back to the CPU in one piece."""
 
-    def __init__(self, outputs_of: Callable[[Any], tuple[Any, Any, Any]], example: torch.Tensor) -> None:
+    def __init__(self, outputs_of: Callable[[Any], tuple[Any, Any, Any, Any]], example: torch.Tensor) -> None:
         self._x = example.clone()
         for _ in range(2):  # kernels are chosen and loaded before anything is recorded
-            outputs, log_std, _ = outputs_of(self._x)
+            outputs, log_std, values, _ = outputs_of(self._x)
         self._n_outputs, self._n_stds = len(outputs), 0 if log_std is None else len(log_std)
+        self._one_value = values.dim() == 1
 
         def work() -> torch.Tensor:
-            outputs, log_std, values = outputs_of(self._x)
+            outputs, log_std, values, _ = outputs_of(self._x)
             stds = [] if log_std is None else [log_std.expand(-1, outputs.shape[1])]
-            return torch.cat([outputs, *stds, values[None]])
+            return torch.cat([outputs, *stds, values[None] if self._one_value else values])
 
         self._recording = _Recording(work)
 
@@ -73,7 +74,7 @@ class InferenceGraph:
         joined = self._recording.result.cpu().numpy()
         edge = self._n_outputs + self._n_stds
         log_std = joined[self._n_outputs : edge] if self._n_stds else None
-        return joined[: self._n_outputs], log_std, joined[edge]
+        return joined[: self._n_outputs], log_std, joined[edge] if self._one_value else joined[edge:]
 
 
 class StepGraph:

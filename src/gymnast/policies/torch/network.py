@@ -12,42 +12,33 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from math import prod
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch.autograd import Variable
 from torch.nn import functional
 
 from gymnast.policies.frame_stack import StackedRows
 from gymnast.policies.layout import PolicyLayout
 from gymnast.policies.torch.encoder import TorchEncoder
+from gymnast.policies.torch.flat import ACTIVATIONS, NORM_EPS, FlatParameters, run_backward
 from gymnast.policies.torch.tensors import TensorParts
 
 if TYPE_CHECKING:
     from gymnast.policies.torch.graphs import InferenceGraph
 
-_NORM_EPS = 1e-5
 # Up to here one thread is the faster choice: handing such small products to a second thread costs
 # more than it saves, and the other core is free to step environments.
 _ONE_THREAD = 300_000  # parameters
-
-_ACTIVATIONS = {
-    "tanh": torch.tanh,
-    "relu": torch.relu,
-    "leaky_relu": functional.leaky_relu,
-    "elu": functional.elu,
-    "silu": functional.silu,
-    "gelu": lambda z: functional.gelu(z, approximate="tanh"),
-}
 
 _LAYER_PARTS = ("weight", "bias", "norm.weight", "norm.bias")
 _STATISTICS = ("running_mean", "running_var")  # of batch norm
 _BATCH_NORM_MOMENTUM = 0.1  # share of a minibatch in the statistics that acting goes by
 
 Layer = tuple[torch.Tensor | None, ...]  # _LAYER_PARTS, then _STATISTICS; None for what it does not have
+# outputs [A, B]; log std [A, 1], [A, B] or None; values [B] or [V, B]; features [B, H] of the actor's trunk
+Outputs = tuple[torch.Tensor, torch.Tensor | None, torch.Tensor, torch.Tensor]
 
 
 class TorchNetwork:
@@ -66,16 +57,9 @@ class TorchNetwork:
             warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current")
         if self.device.type == "cpu" and layout.n_parameters <= _ONE_THREAD:
             torch.set_num_threads(1)
-        self.parameters = torch.zeros(layout.n_parameters, device=self.device)
-        self.gradients = torch.zeros_like(self.parameters)
-        self.views: dict[str, torch.Tensor] = {}
-        offset = 0
-        for name, shape in layout.shapes().items():
-            span = slice(offset, offset + prod(shape))
-            view = torch.nn.Parameter(_shaped(self.parameters[span], shape))
-            view.grad = _shaped(self.gradients[span], shape)
-            self.views[name] = view
-            offset = span.stop
+        flat = FlatParameters(layout.shapes(), self.device)
+        self.parameters, self.gradients, self.views = flat.vector, flat.gradients, flat.views
+        self.critic_spans = layout.critic_spans()
         self.buffers = {
             name: torch.from_numpy(np.zeros(shape, dtype)).to(self.device)
             for name, (shape, dtype) in layout.buffers().items()
@@ -86,12 +70,13 @@ class TorchNetwork:
         self._random = self._dropout > 0 or own_encoder  # whether updates draw random numbers
         self.records = self.device.type == "cuda" and not self._random and not layout.memories
         self._inference: dict[int, InferenceGraph] = {}  # by the size of the batch
-        self._activation = _ACTIVATIONS[layout.config.activation]
+        self._activation = ACTIVATIONS[layout.config.activation]
         names = [name for trunk in layout.trunks for name in trunk.names]
         self._actor, self._critic = self._layers(names[0]), self._layers(names[-1])
         self._std_from_state = layout.continuous and layout.config.state_dependent_std
         self._fixed_std = self.views.get("log_std")
-        self._graph: tuple[torch.Tensor | None, ...] | None = None
+        self._one_value = len(layout.value_heads) == 1
+        self._graph: Outputs | None = None
 
     def _layers(self, name: str) -> list[Layer]:
         """The hidden layers of one MLP."""
@@ -121,7 +106,7 @@ class TorchNetwork:
         """As forward, as NumPy arrays and with nothing kept."""
         if self.records and isinstance(x, torch.Tensor):  # put there to act on, always as many at once
             return self._recorded(x)
-        outputs, log_std, values = self._outputs(self.to_engine(x))
+        outputs, log_std, values, _ = self._outputs(self.to_engine(x))
         return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy(), values.cpu().numpy()
 
     def _recorded(self, x: torch.Tensor) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
@@ -133,27 +118,40 @@ class TorchNetwork:
         return graph(x)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
-        """Outputs [A, B], log std ([A, 1], [A, B] or None) and values [B].
+        """Outputs [A, B], log std ([A, 1], [A, B] or None) and values ([B], or [V, B] of several heads).
 
         They are handed out without their graph: the distribution and the algorithm work in closed
         form and must not be recorded. The graph stays here for `backward`.
         """
-        outputs, log_std, values = self._outputs(x)
-        with_std = self._std_from_state and log_std is not None
-        self._graph = (outputs, log_std, values) if with_std else (outputs, values)
+        self._graph = outputs, log_std, values, _ = self._outputs(x)
         return outputs.detach(), None if log_std is None else log_std.detach(), values.detach()
 
+    def features(self) -> torch.Tensor:
+        """Top activations [B, H] of the actor's trunk in the last forward pass, until its backward pass."""
+        assert self._graph is not None, "features are those of a forward pass before backward"
+        return self._graph[3].detach()
+
     def backward(
-        self, d_outputs: torch.Tensor, d_log_std: torch.Tensor | None, d_values: torch.Tensor
+        self,
+        d_outputs: torch.Tensor,
+        d_log_std: torch.Tensor | None,
+        d_values: torch.Tensor,
+        d_features: torch.Tensor | None = None,
     ) -> None:
         """The gradient of the last forward pass, into the flat gradient vector."""
         assert self._graph is not None, "backward needs a forward pass before it"
         self.gradients.zero_()
-        in_graph = self._std_from_state and d_log_std is not None
-        derivatives = (d_outputs, d_log_std, d_values) if in_graph else (d_outputs, d_values)
-        # What torch.autograd.backward calls, without its check of shapes, which imports sympy (0.35 s).
-        # Arguments: keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad.
-        Variable._execution_engine.run_backward(self._graph, derivatives, False, False, (), True, True)
+        outputs, log_std, values, features = self._graph
+        roots, derivatives = [outputs], [d_outputs]
+        if self._std_from_state and log_std is not None and d_log_std is not None:
+            roots.append(log_std)
+            derivatives.append(d_log_std)
+        roots.append(values)
+        derivatives.append(d_values)
+        if d_features is not None and features.requires_grad:  # without layers they are the observation
+            roots.append(features)
+            derivatives.append(d_features)
+        run_backward(roots, derivatives)
         self._graph = None
         if self._fixed_std is not None and d_log_std is not None:
             torch.sum(d_log_std, 1, out=self._fixed_std.grad)
@@ -210,30 +208,30 @@ class TorchNetwork:
         self._stream.synchronize()
         return result
 
-    def _outputs(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
+    def _outputs(self, x: torch.Tensor) -> Outputs:
         return self._heads(*self.encoder.both(x))
 
-    def _heads(
-        self, actor_features: torch.Tensor, critic_features: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
-        """Outputs, log std and values from what goes into the trunks."""
+    def _heads(self, actor_features: torch.Tensor, critic_features: torch.Tensor) -> Outputs:
+        """Outputs, log std, values and top activations from what goes into the trunks."""
         actor_top = self._mlp(actor_features, self._actor)
         critic_top = actor_top if self.layout.config.shared else self._mlp(critic_features, self._critic)
         outputs, log_std = self._action_outputs(actor_top)
-        values = functional.linear(critic_top, self.views["value_head.weight"], self.views["value_head.bias"])
-        return outputs, log_std, values.squeeze(1)
+        if self._one_value:
+            weight, bias = self.views["value_head.weight"], self.views["value_head.bias"]
+            values = functional.linear(critic_top, weight, bias).squeeze(1)
+        else:
+            values = self._head("value_head", critic_top)
+        return outputs, log_std, values, actor_top
 
     def _mlp(self, h: torch.Tensor, layers: list[Layer]) -> torch.Tensor:
-        updating = torch.is_grad_enabled()  # acting and judging are done without gradients
+        updating = torch.is_grad_enabled()  # acting and evaluating are done without gradients
         for weight, bias, gain, shift, mean, var in layers:
             assert weight is not None
             z = functional.linear(h, weight, bias)
             if mean is not None:
-                z = functional.batch_norm(
-                    z, mean, var, gain, shift, updating, _BATCH_NORM_MOMENTUM, _NORM_EPS
-                )
+                z = functional.batch_norm(z, mean, var, gain, shift, updating, _BATCH_NORM_MOMENTUM, NORM_EPS)
             elif gain is not None:
-                z = functional.layer_norm(z, gain.shape, gain, shift, _NORM_EPS)
+                z = functional.layer_norm(z, gain.shape, gain, shift, NORM_EPS)
             h = self._activation(z)
             if self._dropout and updating:
                 h = functional.dropout(h, self._dropout)
@@ -248,11 +246,3 @@ class TorchNetwork:
     def _head(self, name: str, hidden: torch.Tensor) -> torch.Tensor:
         """[A, B]: the action component first, as the distributions want it."""
         return torch.addmm(self.views[f"{name}.bias"][:, None], self.views[f"{name}.weight"], hidden.t())
-
-
-def _shaped(flat: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-    """A span of a flat vector in its shape; filters [O, I, H, W] lie with their channels last."""
-    if len(shape) != 4:
-        return flat.view(shape)
-    out, channels, height, width = shape
-    return flat.view(out, height, width, channels).permute(0, 3, 1, 2)

@@ -12,9 +12,7 @@ from gymnast.policies.layout import PolicyLayout
 from gymnast.policies.memory_state import InRuns, no_state_error
 from gymnast.policies.torch.memory import TorchMemory, TorchState
 from gymnast.policies.torch.memory_trace import MemoryTrace
-from gymnast.policies.torch.network import TorchNetwork
-
-Outputs = tuple[np.ndarray, np.ndarray | None]
+from gymnast.policies.torch.network import Outputs, TorchNetwork
 
 
 class RecurrentNetwork(TorchNetwork):
@@ -34,7 +32,7 @@ class RecurrentNetwork(TorchNetwork):
         return MemoryTrace(self, n_steps, n_envs, length)
 
     @torch.inference_mode()
-    def act_from(self, x: np.ndarray, state: TorchState) -> Outputs:
+    def act_from(self, x: np.ndarray, state: TorchState) -> tuple[np.ndarray, np.ndarray | None]:
         """Outputs [A, N] and log std of the actor, as NumPy arrays; the state moves one step on."""
         hidden = self._step(x, state)
         outputs, log_std = self._action_outputs(self._mlp(hidden[0], self._actor))
@@ -48,11 +46,11 @@ class RecurrentNetwork(TorchNetwork):
     @torch.inference_mode()
     def infer_recalled(self, hidden: torch.Tensor) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """Outputs, log std and values from the memories' outputs [B, M, H]."""
-        outputs, log_std, values = self._heads(hidden[:, 0], hidden[:, -1])
+        outputs, log_std, values, _ = self._heads(hidden[:, 0], hidden[:, -1])
         return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy(), values.cpu().numpy()
 
     def values_from(self, x: np.ndarray, state: TorchState | None) -> np.ndarray:
-        """Values [N] of what is seen next; the state stays as it is."""
+        """Values ([N] or [V, N]) of what is seen next; the state stays as it is."""
         if state is None:
             raise GymnastError(no_state_error(len(x)))
         if len(state.values) < len(self.layout.memories) * self.memory.parts:
@@ -74,11 +72,11 @@ class RecurrentNetwork(TorchNetwork):
         features = (self.encoder.actor(inputs),) if one else self.encoder.both(inputs)
         return self.memory.step(features, state)
 
-    def _outputs(self, x: Any) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
+    def _outputs(self, x: Any) -> Outputs:
         if not isinstance(x, InRuns):
             raise GymnastError(no_state_error(len(x)))
         hidden = self.memory.run(self.encoder.both(x.x), x.runs)
         return self._heads(hidden[0], hidden[-1])
 
-    def act(self, x: np.ndarray) -> Outputs:
+    def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         raise GymnastError(no_state_error(len(x)))

@@ -62,8 +62,8 @@ def start_run(
         }
         if start_from is not None:
             arrays, checkpoint = start_from
-            session.learner.policy.load_arrays(arrays)
-            notices.append(f"starts from the policy of {checkpoint}")
+            notice = session.learner.policy.start_from(arrays)
+            notices += [f"starts from the policy of {checkpoint}", *([notice] if notice else [])]
             info["init_from"] = str(checkpoint)
         elif (notice := _first_policy(session)) is not None:
             notices.append(notice)
