@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +45,9 @@ class Report:
     updates: int
     row: Mapping[str, Any]  # its metrics, read-only
     episodes: tuple[Episode, ...] = ()  # that ended in this update
-    learned: Learned = Learned({})
-    scored: Scored = Scored()  # what evaluation gave, if anything
-    timing: Timing = Timing()
+    learned: Learned = field(default_factory=lambda: Learned({}))
+    scored: Scored = field(default_factory=Scored)  # what evaluation gave, if anything
+    timing: Timing = field(default_factory=Timing)
     best_score: float | None = None
     solved: bool = False
     alerts: tuple[tuple[str, str], ...] = ()  # metric key and message
