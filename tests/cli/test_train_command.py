@@ -210,7 +210,7 @@ def test_keys_in_a_real_training(tmp_path: Path) -> None:
     terminal = Terminal(command(tmp_path, *LONG))
     terminal.expect("c checkpoint · e evaluate · p pause · q stop and save")
     terminal.press("p")
-    terminal.expect("paused: press p to go on")
+    terminal.expect("paused: press p to continue")
     terminal.press("p")
     terminal.expect("train return")
     terminal.press("e")

@@ -110,9 +110,10 @@ def spec(key: str) -> MetricSpec:
     return _catalogue.metrics[_catalogue.find(key)]
 
 
-def order(key: str) -> tuple[int, str]:
-    """Sorts keys as the catalogue lists them, those of one pattern by name."""
-    return _catalogue.position[_catalogue.find(key)], key
+def order(key: str) -> tuple[int, int, str]:
+    """Sorts keys by stage, then as they are declared, those of one pattern by name."""
+    stage = list(_STAGES).index(key.partition("/")[0]) if key.partition("/")[0] in _STAGES else len(_STAGES)
+    return stage, _catalogue.position[_catalogue.find(key)], key
 
 
 def matching(text: str) -> list[MetricSpec]:

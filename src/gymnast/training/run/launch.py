@@ -19,7 +19,7 @@ from gymnast.errors import GymnastError, RunFailed
 from gymnast.metrics.sinks.console import RunHeader
 from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.metrics.sinks.sink import Sinks
-from gymnast.metrics.sinks.table import build_sinks
+from gymnast.metrics.sinks.table import SinkBuilder, prepare_sinks
 from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints, load_checkpoint, rewind
 from gymnast.runs.provenance import describe_process
@@ -50,6 +50,7 @@ def start_run(
     notices: list[str] = []
     with passed_on(notices.append):
         config = with_measured_envs(resolved.config, observers.console)
+        builders = prepare_sinks(config.sinks)
         session = build_session(config, observers.hooks)
         warn_of_same_copies(config.env, session.envs.backend, config.seed, session.source.last_obs)
     try:
@@ -69,7 +70,7 @@ def start_run(
             notices.append(notice)
         run = create_run(root, resolved.name, dump_config(config), info)
         with run.lock():
-            return run, _train(run, resolved.name, session, notices, observers, row={})
+            return run, _train(run, resolved.name, session, notices, observers, builders, row={})
     finally:
         session.close()
 
@@ -92,6 +93,7 @@ def continue_run(
         config = load_config(str(run.config_path), overrides).config
         config = with_measured_envs(config, observers.console)
         check_films(config)
+        builders = prepare_sinks(config.sinks)
         session = build_session(config, observers.hooks)
         try:
             row = _restore(run, session, fresh_optimizer, notices)
@@ -105,7 +107,7 @@ def continue_run(
             info = describe_process() | {"budget_env_steps": session.budget.total_steps}
             run.note_resume(steps, info, dump_config(config))
             name = str(run.info().get("name") or config.env.id)
-            return _train(run, name, session, notices, observers, row)
+            return _train(run, name, session, notices, observers, builders, row)
         finally:
             session.close()
 
@@ -131,11 +133,12 @@ def _train(
     session: Session,
     notices: list[str],
     observers: Observers,
+    builders: list[SinkBuilder],
     row: dict[str, Any],
 ) -> Outcome:
     """The loop, with its log, sinks, signals and keys around it; whatever happens, the registry is told."""
     console, learner = observers.console, session.learner
-    metrics_file, *others = build_sinks(session.config.sinks, run)
+    metrics_file, *others = [build(run) for build in builders]
     assert isinstance(metrics_file, Recorder)
     sinks = Sinks((metrics_file, console, *others, *observers.sinks), logging.getLogger("gymnast").warning)
     with (
