@@ -212,7 +212,7 @@ def test_an_encoder_of_ones_own(space: Any) -> None:
     [
         (PIXELS, {"encoder": "own_encoders:OwnEncodr"}, "did you mean 'OwnEncoder'"),
         (PIXELS, {"encoder": "own_encoders:gym"}, "no Module class"),
-        (gym.spaces.Box(-1, 1, (4,)), {"encoder": "impala"}, "impala reads images.*say auto"),
+        (gym.spaces.Box(-1, 1, (4,)), {"encoder": "impala"}, "impala reads images.*use auto"),
         (PIXELS, {"encoder": "no_such_module:X"}, "no module 'no_such_module'"),
         (PIXELS, {"encoder": "own_encoders:OwnEncoder", "encoder_kwargs": {"depth": 2}}, "unexpected.*depth"),
         (PIXELS, {"encoder": "own_encoders:WrongShape"}, r"must give a tensor \[B, F\]"),
@@ -380,7 +380,7 @@ def test_bfloat16_without_an_image_is_refused() -> None:
 
 def test_a_gpu_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(GymnastError, match=r"device: cuda cannot be used, .*; say device=auto or device=cpu"):
+    with pytest.raises(GymnastError, match=r"device: cuda cannot be used, .*; use device=auto or device=cpu"):
         build_policy(PolicyConfig(), "auto", NUMBERS, ACTIONS, 0, device="cuda")
     assert (
         build_policy(PolicyConfig(), "torch", NUMBERS, ACTIONS, 0, device="auto").network.device.type == "cpu"
