@@ -192,7 +192,7 @@ def test_states_forget_row_by_row_and_are_copied(kind: str) -> None:
     assert (state.array() == kept.array()).all()
 
 
-def test_what_was_seen_before_matters_and_what_was_before_a_reset_does_not() -> None:
+def test_memory_holds_earlier_observations_up_to_a_reset() -> None:
     policy = make("lstm")
     first, second, now = np.random.default_rng(0).standard_normal((3, 1, 3)).astype(np.float32)
     network: Any = policy.network
@@ -213,12 +213,14 @@ def test_what_was_seen_before_matters_and_what_was_before_a_reset_does_not() -> 
 @pytest.mark.parametrize(
     "call", [lambda p, o: p.predict(o), lambda p, o: p.values(o), lambda p, o: p.network.infer(o)]
 )
-def test_calls_without_a_state_are_told_how(call: Callable[[Policy, np.ndarray], Any]) -> None:
+def test_calls_without_a_state_are_refused_with_instructions(
+    call: Callable[[Policy, np.ndarray], Any],
+) -> None:
     with pytest.raises(GymnastError, match=r"make state = policy\.start\(n\)"):
         call(make("gru"), np.zeros((2, 3), np.float32))
 
 
-def test_states_that_do_not_fit_are_told() -> None:
+def test_states_that_do_not_fit_are_refused() -> None:
     policy = make("lstm")
     with pytest.raises(GymnastError, match="3 observations, but the state is of 2 episodes"):
         policy.predict(np.zeros((3, 3), np.float32), state=policy.start(2))
@@ -235,7 +237,7 @@ def test_a_policy_without_memory_takes_the_same_calls(engine: str) -> None:
     state.reset(np.array([True, False]))
 
 
-def test_the_numpy_engine_says_that_it_has_no_memory() -> None:
+def test_the_numpy_engine_refuses_a_memory() -> None:
     with pytest.raises(GymnastError, match=r"policy\.memory: lstm needs engine: torch"):
         build_policy(PolicyConfig(memory="lstm"), "numpy", OBS, ACTIONS, 0)
 

@@ -1,6 +1,6 @@
 """The network in torch: the same parameters and the same mathematics as the NumPy engine.
 
-encoded observation → encoder → features [B, F] → trunk MLP(s) → heads. Actor and critic may have
+preprocessed observation → encoder → features [B, F] → trunk MLP(s) → heads. Actor and critic may have
 one trunk each or share one, and one encoder each or share one.
 
 Parameters are leaves that share the memory of one flat vector, and their `.grad`s share the memory
@@ -51,9 +51,9 @@ class TorchNetwork:
         self.device = torch.device(device)
         self.precision = precision
         self.on_gpu = self.device.type != "cpu"
-        # Acting waits for nothing but its own work: it has a stream of its own, which goes before others.
+        # Acting waits only for its own work: it has a stream of its own, with priority over others.
         self._stream = torch.cuda.Stream(self.device, priority=-1) if self.on_gpu else None
-        if self.on_gpu:  # torch's own thread for backward passes says so once, and then sees to it itself
+        if self.on_gpu:  # torch warns once from its thread for backward passes, and needs no help
             warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current")
         if self.device.type == "cpu" and layout.n_parameters <= _ONE_THREAD:
             torch.set_num_threads(1)
@@ -182,7 +182,7 @@ class TorchNetwork:
 
     def arrays(self) -> dict[str, np.ndarray]:
         tensors = self.views | self.buffers
-        # In C order, whatever the order in memory: what is stored knows no engine.
+        # In C order, whatever the order in memory: what is stored does not depend on the engine.
         return {name: tensor.detach().cpu().numpy().copy(order="C") for name, tensor in tensors.items()}
 
     @torch.no_grad()
@@ -192,7 +192,7 @@ class TorchNetwork:
 
     @torch.no_grad()
     def take_from(self, other: TorchNetwork) -> None:
-        """Become what another network of the same layout and device is now."""
+        """Copy the weights of another network of the same layout and device."""
         self.parameters.copy_(other.parameters)
         for name, buffer in self.buffers.items():
             buffer.copy_(other.buffers[name])
