@@ -149,7 +149,7 @@ def test_signal_to_the_whole_group_stops_the_run_in_order(tmp_path: Path) -> Non
 def test_process_that_dies_is_said_and_the_run_saved(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gymnast.training.background_evaluator._PROGRAM", "import sys; sys.exit(3)")
+    monkeypatch.setattr("gymnast.processes.start.PROGRAM", "import sys; sys.exit(3)")
     with pytest.raises(RunFailed, match="the evaluation process died"):
         train("CartPole-v1:ppo", tmp_path, updates=3000, eval__background=True)
     monkeypatch.undo()
