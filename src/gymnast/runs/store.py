@@ -10,7 +10,10 @@ runs/
     run.log                what was said while training
     checkpoints/           weights and training state (checkpoint.py)
     videos/                films by env steps, best.mp4, progress.mp4; not there before the first
+    console.log            of a detached run: what a terminal would have shown
     .lock                  held by the process that trains it
+    process.json           which process that is, and whether it is paused; gone when it ends (trainer.py)
+    requests/              what other processes ask of it, one file each (trainer.py)
 """
 
 from __future__ import annotations
@@ -88,6 +91,18 @@ class RunFolder:
     @property
     def progress_video_path(self) -> Path:
         return self.videos / "progress.mp4"
+
+    @property
+    def console_path(self) -> Path:
+        return self.path / "console.log"
+
+    @property
+    def process_path(self) -> Path:
+        return self.path / "process.json"
+
+    @property
+    def requests(self) -> Path:
+        return self.path / "requests"
 
     @property
     def lock_path(self) -> Path:

@@ -140,7 +140,7 @@ def run_loop(
         if reason is None and stopped_by_hook is not None:
             reason = stopped_by_hook
         if Request.PAUSE in commands and reason is None:
-            seconds, commands = _pause(console, requests, stop)
+            seconds, commands = _pause(console, requests, stop, writer)
             began += seconds
             reason, status = _why_stop(s, None, stop, commands)
 
@@ -161,16 +161,21 @@ def _why_stop(
     if stop.requested is not None:
         return f"stopped by {stop.requested}", "interrupted"
     if Request.STOP in commands:
-        return "stopped by the q key", "interrupted"
+        return "stopped on request", "interrupted"
     return None, "finished"
 
 
-def _pause(console: Console, requests: Requests, stop: StopRequest) -> tuple[float, set[Request]]:
-    """Wait until told to go on: the seconds that must not count as training, and what was asked for."""
+def _pause(
+    console: Console, requests: Requests, stop: StopRequest, writer: RunWriter
+) -> tuple[float, set[Request]]:
+    """Wait until asked to resume: the seconds that must not count as training, and what was asked for."""
     paused_at = time.perf_counter()
     commands: set[Request] = set()
     console.paused(True)
-    while stop.requested is None and not commands & {Request.PAUSE, Request.STOP}:
+    while stop.requested is None and not commands & {Request.RESUME, Request.STOP}:
         commands = requests.wait(0.2)
+        if Request.CHECKPOINT in commands:
+            writer.save_if_due(None, best=False, asked=True)
+            console.note("checkpoint saved")
     console.paused(False)
     return time.perf_counter() - paused_at, commands

@@ -34,15 +34,18 @@ KEYS_HELP = "c checkpoint · e evaluate · p pause · q stop and save · h help"
 LONG_HELP = (
     "c  save a checkpoint now\n"
     "e  evaluate now\n"
-    "p  pause, and go on\n"
+    "p  pause, or resume\n"
     "q  finish this update, save and stop (resume later with --resume)\n"
     "Ctrl-C does the same as q; twice aborts at once"
 )
-_REQUESTS = {request.value: request for request in Request}
+_REQUESTS = {"c": Request.CHECKPOINT, "e": Request.EVALUATE, "p": Request.PAUSE, "q": Request.STOP}
 
 
 class TerminalKeys:
-    """What the user asked for meanwhile; as a context manager it puts the terminal back whatever happens."""
+    """What the user asked for meanwhile; as a context manager it restores the terminal whatever happens.
+
+    `p` toggles: it means PAUSE to `poll` and RESUME to `wait`, which only a paused loop calls.
+    """
 
     def __init__(
         self,
@@ -57,7 +60,6 @@ class TerminalKeys:
         self._on_suspend = on_suspend
         self._on_resume = on_resume
         self._next_look = 0.0
-        self._kept: set[Request] = set()  # asked for during a pause, due after it
         self._found: list[Any] | None = None  # the terminal's settings as we found them, first time
         self._ours = False  # whether single keys are in force now
         self._handlers: dict[signal.Signals, Any] = {}
@@ -75,20 +77,15 @@ class TerminalKeys:
         if now < self._next_look:
             return set()
         self._next_look = now + POLL_SECONDS
-        kept, self._kept = self._kept, set()
-        return kept | self._read(timeout=0.0)
+        return self._read(timeout=0.0)
 
     def wait(self, seconds: float) -> set[Request]:
-        """Sleep until a key arrives or the time is over: what a paused loop does instead of spinning.
-
-        What is asked for besides the pause's end is returned, and once more by the next `poll`.
-        """
+        """Sleep until a key arrives or the time is over: what a paused loop does instead of spinning."""
         if self._fd is None or not self._take_terminal():
             time.sleep(seconds)
             return set()
         requests = self._read(timeout=seconds)
-        self._kept |= requests - {Request.PAUSE}
-        return requests
+        return {Request.RESUME if request is Request.PAUSE else request for request in requests}
 
     def close(self) -> None:
         """Put the terminal and the signal handlers back; polling again would take them anew."""

@@ -22,9 +22,10 @@ from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints,
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
 from gymnast.training.loop import run_loop
-from gymnast.training.requests import NoRequests, Requests
+from gymnast.training.requests import AnyOf, Requests
 from gymnast.training.rollout_metrics import initial_policy_notice
 from gymnast.training.run.auto_envs import with_measured_envs
+from gymnast.training.run.file_requests import FileRequests
 from gymnast.training.run.log import RunLog
 from gymnast.training.run.notices import passed_on
 from gymnast.training.run.outcome import Outcome, Status
@@ -135,10 +136,11 @@ def _train(
 ) -> Outcome:
     """The loop, with its log, signals and keys around it; whatever happens, the registry learns of it."""
     console = console or QuietConsole()
+    sources = [FileRequests(run)] if requests is None else [requests, FileRequests(run)]
     with (
         RunLog(run.log_path) as log,
         passed_on(log.write, partial(console.note, style="warning")),
-        requests or NoRequests() as asked,
+        AnyOf(*sources) as asked,
     ):
         writer = RunWriter(run, session, log.write, row)
         try:
