@@ -147,9 +147,10 @@ def _how_it_ended(entry: RunEntry) -> str:
     from gymnast.metrics.sinks.console import number
 
     status = "solved" if entry.solved and entry.status == "finished" else entry.status
+    verb = {"solved": "is solved", "interrupted": "was interrupted", "running": "is training"}
     reason = f" ({entry.reason})" if entry.reason else ""
     best = "" if entry.best_score is None else f", best score {number('eval/return/mean', entry.best_score)}"
-    return f"is {status}{reason} at step {entry.env_steps:,}{best}"
+    return f"{verb.get(status, status)}{reason} at step {entry.env_steps:,}{best}"
 
 
 def _report(entry: RunEntry, what: str, as_json: bool) -> None:

@@ -8,6 +8,7 @@ not depend on the machine's speed. The randomness of acting is drawn before the 
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,11 @@ class AheadCollector:
         # Envs that cannot be carried begin anew when a run is resumed: nobody need wait for where they stand.
         self._state = None if collector.envs.carries_state else collector.state()
         noise = collector.draw(policy, rng)
-        self._under_way = self._thread.submit(acting.network.beside, collector.collect_with, acting, noise)
+        # In this context: what envs report meanwhile belongs to this run.
+        run = copy_context().run
+        self._under_way = self._thread.submit(
+            run, acting.network.beside, collector.collect_with, acting, noise
+        )
         return collected
 
     def state(self) -> dict[str, Any]:
