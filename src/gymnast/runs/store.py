@@ -134,6 +134,8 @@ class RunFolder:
         except OSError as error:
             raise GymnastError(str(write_failed(self.lock_path, error))) from error
         try:
+            with suppress(OSError):
+                self.process_path.unlink()  # a killed process left it
             yield
         finally:
             lock.release()
