@@ -1,7 +1,7 @@
 """Training in a process that outlives the one which starts it, and its terminal.
 
-The two talk until the run stands: then the parent learns its id, or the one error for which there is none.
-What a terminal would show goes to the run's console.log.
+The parent waits until the run exists and gets its id, or the error for which it could not start. What a
+terminal would show goes to the run's console.log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gymnast.processes.start import start_detached as start_process
 from gymnast.runs.files import write_failed
 from gymnast.runs.store import RunFolder
 
-_LAST_LINES = 20  # of what a process printed that ended without a word to us
+_LAST_LINES = 20  # of the output of a process that crashed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def start_detached(
 ) -> DetachedRun:
     """Start what `api.train(reference)` or `api.resume(resume)` would train, and return once it trains.
 
-    `notify` hears what the process has to say before that. Stop it with `api.stop(run.id)`.
+    `notify` receives what it reports before that. Stop it with `api.stop(run.id)`.
     """
     if os.name != "posix":
         raise GymnastError("a detached training needs Linux or macOS")
@@ -81,7 +81,7 @@ def start_detached(
         except (EOFError, OSError):
             said = _last_lines(output)
             raise RunFailed(f"the training process {how_it_ended(process.wait())}{said}") from None
-        except BaseException:  # Ctrl-C, say: whoever asked for it does not want it any more
+        except BaseException:  # such as Ctrl-C: the run is not wanted any more
             end_group(process)
             raise
     if "error" in answer:
@@ -89,7 +89,7 @@ def start_detached(
         error = GymnastError(answer["error"])
         error.exit_code = answer["exit_code"]
         raise error
-    # Should this process live on, it must take note of the other's end, or that stays in the process table.
+    # If this process lives on, it must wait for the other's end, or that stays in the process table.
     threading.Thread(target=process.wait, daemon=True).start()
     return DetachedRun(answer["id"], Path(answer["path"]), process.pid)
 
@@ -122,7 +122,7 @@ def main(fd: int) -> None:
 
 
 class _Console(PlainConsole):
-    """Plain lines; until the run stands, they are for whoever started it."""
+    """Plain lines; until the run exists, they go to the process that started it."""
 
     def __init__(self, fd: int) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class _Console(PlainConsole):
         self._let_go()
 
     def _send(self, message: dict[str, Any]) -> bool:
-        """Whether there was anybody to tell: the parent may be gone, and the training wanted all the same."""
+        """Whether the parent is still attached. If it was killed, the training continues."""
         if self._parent is None:
             return False
         with suppress(OSError):

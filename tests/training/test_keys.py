@@ -110,7 +110,7 @@ def terminal(script: str) -> Iterator[Terminal]:
     terminal.close()
 
 
-def test_each_key_is_its_command_and_the_terminal_comes_back(terminal: Terminal) -> None:
+def test_each_key_is_its_request_and_the_terminal_is_restored(terminal: Terminal) -> None:
     terminal.expect("before lines")  # untouched until the first poll
     terminal.expect("while single")
     for key, name in (("c", "CHECKPOINT"), ("e", "EVALUATE"), ("p", "PAUSE"), ("P", "PAUSE")):
@@ -132,7 +132,7 @@ def test_help_is_shown_and_other_keys_and_arrows_do_nothing(terminal: Terminal) 
     assert "GOT" not in terminal.expect("GOT STOP").removesuffix("GOT STOP")
 
 
-def test_pressing_p_twice_at_once_changes_nothing(terminal: Terminal) -> None:
+def test_p_pressed_twice_at_once_changes_nothing(terminal: Terminal) -> None:
     terminal.expect("while single")
     terminal.press("ppc")
     terminal.expect("GOT CHECKPOINT single")
@@ -185,7 +185,7 @@ def test_ctrl_z_gives_the_shell_its_terminal_and_fg_takes_the_keys_again(script:
         terminal.close()
 
 
-def test_the_terminal_comes_back_after_an_exception(tmp_path: Path) -> None:
+def test_terminal_is_restored_after_an_exception(tmp_path: Path) -> None:
     script = tmp_path / "crash.py"
     script.write_text(
         "import termios\n"
@@ -205,7 +205,7 @@ def test_the_terminal_comes_back_after_an_exception(tmp_path: Path) -> None:
         terminal.close()
 
 
-def test_a_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
+def test_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
     script = tmp_path / "hangup.py"
     out = tmp_path / "out"
     script.write_text(
@@ -230,7 +230,7 @@ def test_a_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
     assert out.read_text() == "deaf"
 
 
-def test_without_a_terminal_nothing_happens() -> None:
+def test_keys_without_a_terminal_do_nothing() -> None:
     code = (
         "from gymnast.training.run.keys import TerminalKeys\n"
         "requests = TerminalKeys()\n"
@@ -242,7 +242,7 @@ def test_without_a_terminal_nothing_happens() -> None:
     assert done.stdout.strip() == "False set() set()"
 
 
-def test_a_background_job_is_neither_stopped_nor_heard(tmp_path: Path) -> None:
+def test_background_job_is_not_stopped_and_reads_no_keys(tmp_path: Path) -> None:
     script = tmp_path / "background.py"
     script.write_text(
         "import os, termios, time\n"
@@ -267,7 +267,7 @@ def test_a_background_job_is_neither_stopped_nor_heard(tmp_path: Path) -> None:
         terminal.close()
 
 
-def test_a_terminal_of_another_session_is_left_alone() -> None:
+def test_terminal_of_another_session_is_left_alone() -> None:
     master, slave = pty.openpty()
     try:
         os.write(master, b"q")

@@ -1,4 +1,4 @@
-"""`gymnast train … --detach`: start a run in the background, and say what can be done with it."""
+"""`gymnast train … --detach`: start a run in the background, and print how to control it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one format in which our processes talk: two lengths, JSON, and bytes beside it (packed arrays, say).
+"""The one message format between our processes: two lengths, JSON, and bytes beside it (packed arrays).
 
 Nothing is pickled: what arrives is data, whoever sent it.
 """

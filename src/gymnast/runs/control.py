@@ -21,7 +21,7 @@ from gymnast.runs.trainer import Asked, Trainer, ask, is_paused, is_training, re
 
 TIMEOUT = 60.0
 _LOOK_SECONDS = 0.05
-_START_SECONDS = 10.0  # from taking the lock to saying who trains
+_START_SECONDS = 10.0  # from taking the lock to the announcement
 _DOES = {"stop": "stop", "pause": "pause", "resume": "resume", "checkpoint": "save a checkpoint"}
 
 
@@ -38,7 +38,7 @@ def stop(
     timeout: float = TIMEOUT,
     runs_dir: str | Path | None = None,
 ) -> RunEntry:
-    """Have a run finish its update, save and end; how it ended, or how it is where nobody waits."""
+    """Have a run finish its update, save and end. Returns how it ended; with `wait=False` its state now."""
     folder = _folder(run, runs_dir)
     _request(folder, "stop", wait=wait, timeout=timeout, until_it_ends=True)
     return entry_of(folder)
@@ -64,7 +64,7 @@ def resume_paused(
     timeout: float = TIMEOUT,
     runs_dir: str | Path | None = None,
 ) -> RunEntry:
-    """Have a paused run train again. One that is not paused trains on."""
+    """Have a paused run train again. One that is not paused continues."""
     folder = _folder(run, runs_dir)
     _request(folder, "resume", wait=wait, timeout=timeout)
     return entry_of(folder)
@@ -132,14 +132,14 @@ def _request(run: RunFolder, word: str, *, wait: bool, timeout: float, until_it_
 
 
 def _who_trains(run: RunFolder) -> Trainer:
-    """The process that will act on a request; a run that has just been started says so in a moment."""
+    """The process that will act on a request; one that has just taken the lock announces itself soon."""
     deadline = time.monotonic() + _START_SECONDS
     while is_training(run):
         trainer = read_trainer(run)
         if trainer is not None:
             return trainer
         if time.monotonic() >= deadline:
-            raise NotAnswered(f"run {run.id} is locked, but no process says that it trains it")
+            raise NotAnswered(f"run {run.id} is locked, but no process has announced itself")
         time.sleep(_LOOK_SECONDS)
     entry = entry_of(run)
     reason = f" ({entry.reason})" if entry.reason else ""

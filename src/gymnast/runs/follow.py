@@ -23,7 +23,7 @@ class MetricsFollower:
         self._last_update = 0
         if not from_start:
             rows = self._read()
-            if rows:  # the last of them is news to whoever begins to watch
+            if rows:  # a watcher begins with the last of them
                 self._last_update = int(rows[-1][_UPDATES]) - 1
                 self._close()
 

@@ -1,9 +1,9 @@
 """The process that trains a run, as others see it: whether there is one, what it is doing, and asking it.
 
-Whether a run is being trained is told by its lock alone, which a killed process lets go of by itself.
-`process.json` says who holds it; a number in it is never signalled, so a stale one does no harm. Requests
-are files in `requests/`. Each is meant for one training process, named by its token, and is removed once it
-has been acted on; what was left to an earlier process is dropped by the next.
+The lock of a run decides whether it is being trained; a killed process releases it. `process.json` names the
+process; no signal is ever sent to it, so a stale number does no harm. Requests are files in `requests/`. Each
+is addressed to one training process, by its token, and is removed once it has been acted on; requests to an
+earlier process are dropped by the next one.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ def is_training(run: RunFolder) -> bool:
     """Whether a living process trains this run now."""
     if not run.is_locked():
         return False
-    # Others may hold the lock for a moment: workers of a killed process, or one who looks, as we do.
+    # Others may hold the lock for a moment: workers of a killed process, or another call of `is_locked`.
     trainer = read_trainer(run)
     return trainer is None or not trainer.process.is_dead()
 
 
 def is_paused(run: RunFolder) -> bool:
-    """Whether the process that trains it says that it is paused; ask only of a run that is being trained."""
+    """Whether its training process is paused; only meaningful for a run that is being trained."""
     trainer = read_trainer(run)
     return trainer is not None and trainer.paused
 
 
 def read_trainer(run: RunFolder) -> Trainer | None:
-    """What process.json says; None without one, or if it is damaged. Alone it proves nothing."""
+    """What process.json holds; None without one, or if it is damaged. It proves nothing by itself."""
     try:
         said = json.loads(run.process_path.read_bytes())
         process = ProcessIdentity(int(said["pid"]), said["started"], said["machine"])
@@ -85,7 +85,7 @@ def ask(run: RunFolder, token: str, word: str) -> Asked:
 
 
 class Announced:
-    """The training process's side: says who trains the run, and takes what it is asked, each request once."""
+    """The training process's side: announces it, and takes each request once."""
 
     def __init__(self, run: RunFolder) -> None:
         """Call with the run's lock held."""
@@ -115,7 +115,7 @@ class Announced:
         return words
 
     def done(self) -> None:
-        """What was taken has been acted on: removing the file says so to who asked."""
+        """What was taken has been acted on; the asker sees it by the missing file."""
         for path in self._under_way:
             with suppress(OSError):
                 path.unlink(missing_ok=True)

@@ -36,7 +36,7 @@ class Requests(Protocol):
 
 
 class AnyOf:
-    """Several sources at once; without any, nobody asks for anything."""
+    """Several sources at once, or none."""
 
     def __init__(self, *sources: Requests) -> None:
         self._sources = sources

@@ -1,7 +1,7 @@
-"""Keys while training: read from the terminal without blocking, without a thread, and put back as found.
+"""Keys while training: read from the terminal without blocking or a thread; its settings are restored after.
 
-The terminal is switched to single keys only while someone polls, so a crash before the first update leaves
-nothing to repair, and a process in the background or without a terminal is never touched.
+The terminal is switched to single keys at the first poll, so a crash before the first update leaves nothing
+to repair. In the background, or without a terminal, nothing is touched.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class TerminalKeys:
 
     @property
     def listening(self) -> bool:
-        """Whether keys can arrive at all; decides if they are worth showing."""
+        """Whether keys can arrive at all; else they need not be shown."""
         return self._fd is not None
 
     def poll(self) -> set[Request]:
-        """The keys pressed since the last call. Cheap: it looks at the terminal 20 times a second at most."""
+        """The keys pressed since the last call. Cheap: it looks at most 20 times per second."""
         if self._fd is None:
             return set()
         now = time.monotonic()
@@ -88,7 +88,7 @@ class TerminalKeys:
         return {Request.RESUME if request is Request.PAUSE else request for request in requests}
 
     def close(self) -> None:
-        """Put the terminal and the signal handlers back; polling again would take them anew."""
+        """Restore the terminal and the signal handlers; polling again would take them again."""
         self._release_terminal()
         for number, old in self._handlers.items():
             signal.signal(number, old)
@@ -109,7 +109,7 @@ class TerminalKeys:
         try:
             ready, _, _ = select.select([self._fd], [], [], timeout)
             pressed = os.read(self._fd, 64) if ready else None
-        except OSError:  # the terminal went away (hang-up): train on without keys
+        except OSError:  # the terminal is gone (hang-up): continue without keys
             pressed = b""
         if pressed is None:
             return set()
@@ -179,7 +179,7 @@ class TerminalKeys:
 
 
 def keys_help() -> str:
-    """One line of what can be pressed; empty where no key can arrive."""
+    """The keys in one line; empty where none can arrive."""
     return KEYS_HELP if _terminal(None) is not None else ""
 
 

@@ -44,7 +44,7 @@ def start_run(
     console: Console | None,
     requests: Requests | None,
 ) -> tuple[RunFolder, Outcome]:
-    """Train as a new run. The folder is made only when everything else stands."""
+    """Train as a new run. The folder is made only once everything else is built."""
     check_films(resolved.config)
     notices: list[str] = []
     with passed_on(notices.append):
@@ -86,7 +86,7 @@ def continue_run(
     console: Console | None,
     requests: Requests | None,
 ) -> Outcome:
-    """Go on from the last intact checkpoint, or from the beginning if a run was killed before its first."""
+    """Resume from the last intact checkpoint, or from the beginning if a run was killed before its first."""
     notices: list[str] = []
     with run.lock(), passed_on(notices.append):
         config = load_config(str(run.config_path), overrides).config
@@ -99,7 +99,7 @@ def continue_run(
             if (spent := session.budget.spent(session.state)) is not None:
                 more = session.budget.more(session.state)
                 raise GymnastError(
-                    f"run {run.id} stands at step {steps:,} and {spent}; give it more, for example {more}"
+                    f"run {run.id} is at step {steps:,} and {spent}; give it more, for example {more}"
                 )
             Recorder(run.metrics_path).truncate_after(session.state.updates)
             info = describe_process() | {"budget_env_steps": session.budget.total_steps}
@@ -114,12 +114,12 @@ def _restore(run: RunFolder, session: Session, fresh_optimizer: bool, notices: l
     """Bring the session to the last checkpoint; the metrics row of that moment."""
     if not list_checkpoints(run):
         if "init_from" in run.info():
-            raise GymnastError(f"run {run.id} was stopped before its first checkpoint; start it anew")
-        notices.append("there is no checkpoint yet: starts from the beginning")
+            raise GymnastError(f"run {run.id} was stopped before its first checkpoint; start it again")
+        notices.append("no checkpoint yet: starts from the beginning")
         return {}
     checkpoint = latest_intact(run, notices.append)
     arrays, state, sidecar = load_checkpoint(checkpoint)
-    notices.append(f"goes on from step {checkpoint.env_steps:,}")
+    notices.append(f"resumes from step {checkpoint.env_steps:,}")
     notices += session.restore(arrays, state, fresh_optimizer=fresh_optimizer)
     rewind(run, checkpoint)
     return sidecar.metrics
@@ -134,7 +134,7 @@ def _train(
     requests: Requests | None,
     row: dict[str, Any],
 ) -> Outcome:
-    """The loop, with its log, signals and keys around it; whatever happens, the registry learns of it."""
+    """The loop, with its log, signals and keys around it; however it ends, the registry is updated."""
     console = console or QuietConsole()
     sources = [FileRequests(run)] if requests is None else [requests, FileRequests(run)]
     with (
@@ -154,7 +154,7 @@ def _train(
         except BaseException as error:
             status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             reason = str(error) if isinstance(error, RunFailed) else f"{type(error).__name__}: {error}"
-            with suppress(GymnastError):  # the disk may be what failed; the first error is the one to tell
+            with suppress(GymnastError):  # the disk may be what failed; report the first error
                 writer.save_best()
                 writer.finish(_outcome(session, status, reason))
             raise
