@@ -163,10 +163,10 @@ def _observers(
     console: Console | None, requests: Requests | None, sinks: Sequence[Sink], hooks: Sequence[Hook]
 ) -> Observers:
     from gymnast.metrics.sinks.console import QuietConsole
-    from gymnast.training.requests import NoRequests
+    from gymnast.training.requests import AnyOf
     from gymnast.training.run.observers import Observers
 
-    return Observers(console or QuietConsole(), requests or NoRequests(), tuple(sinks), tuple(hooks))
+    return Observers(console or QuietConsole(), requests or AnyOf(), tuple(sinks), tuple(hooks))
 
 
 def evaluate(

@@ -218,7 +218,7 @@ def test_keys_in_a_real_training(tmp_path: Path) -> None:
     terminal.press("h")
     terminal.expect("save a checkpoint now")
     terminal.press("q")
-    terminal.expect("stopped by the q key and saved")
+    terminal.expect("stopped on request and saved")
     assert terminal.leave() == 3
 
 

@@ -129,7 +129,7 @@ def test_auto_tries_only_what_goes_with_the_other_settings(measured: list[Cell])
     assert with_measured_envs(config, QuietConsole()).env.copies == 16  # fewer make no minibatch of 512
     measured.clear()
     impossible = load_config("Pendulum-v1:ppo", changes | {"algo.batch_size": 100}).config
-    with pytest.raises(GymnastError, match="1, 4, 16, 64 envs do not go with the other settings"):
+    with pytest.raises(GymnastError, match="1, 4, 16, 64 envs do not fit the other settings"):
         with_measured_envs(impossible, QuietConsole())
     assert measured == []
 
@@ -139,7 +139,7 @@ def test_rollouts_as_long_as_rewards_are_rare(measured: list[Cell], tmp_path: Pa
     changes = {"env.n_envs": 2, "algo.n_steps": "auto", "eval.every": 0, "budget.env_steps": 80}
     run = api.train("Pendulum-v1:a2c", overrides=changes, runs_dir=tmp_path / "runs")
     assert "n_steps: 40" in run.folder.config_path.read_text()  # A2C's 5, doubled until it is 25 or more
-    assert "algo.n_steps=40 was measured: of rewards under random actions, they are 12.5 steps apart" in (
+    assert "algo.n_steps=40 was measured from the rewards of random actions: they are 12.5 steps apart" in (
         run.folder.log_path.read_text()
     )
     assert {cell.n_envs for cell in measured} == {2}

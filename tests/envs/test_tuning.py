@@ -134,7 +134,7 @@ def test_groups_share_the_cores_out_among_themselves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "problem"), [("raise", "the motor broke"), ("die", "process ended with code -9")]
+    ("how", "problem"), [("raise", "the motor broke"), ("die", "its process was killed by SIGKILL")]
 )
 def test_an_env_that_fails_is_told_of(how: str, problem: str) -> None:
     config = EnvConfig(id="sample_envs:Failing", kwargs={"how": how}, backend="sync")

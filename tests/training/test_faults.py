@@ -361,7 +361,7 @@ def test_damaged_newest_checkpoint_falls_back_and_ends_the_same(
     assert_same_run(whole, resumed)
     log = run.folder.log_path.read_text()
     assert f"checkpoint {4 * UPDATE} of run {run.id} is damaged" in log
-    assert f"continues from step {3 * UPDATE}" in log
+    assert f"resumes from step {3 * UPDATE}" in log
 
 
 def test_all_checkpoints_damaged_is_said(

@@ -42,7 +42,7 @@ def as_run(runs: Path) -> api.Run:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_killed_twenty_times_ends_as_if_never_killed(
+def test_run_killed_twenty_times_ends_as_if_never_killed(
     tmp_path: Path, assert_same_run: Callable[[api.Run, api.Run], None]
 ) -> None:
     began = time.perf_counter()
@@ -87,7 +87,7 @@ def test_killed_twenty_times_ends_as_if_never_killed(
     assert not list(runs.rglob("*.tmp"))
 
 
-def test_aborted_by_a_second_signal_goes_on_exactly(
+def test_run_aborted_by_a_second_signal_resumes_exactly(
     tmp_path: Path, assert_same_run: Callable[[api.Run, api.Run], None]
 ) -> None:
     # Updates of about a second, so that the second signal comes amid one.

@@ -131,7 +131,7 @@ def test_resumed_run_equals_the_one_never_stopped(
     parts = train_in_parts(case(name), (1, 6), stop_after, tmp_path)
     assert_same_run(whole, parts)
     log = parts.folder.log_path.read_text()
-    assert log.count("continues from step") == 2
+    assert log.count("resumes from step") == 2
     assert "new episodes" not in log
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from gymnast.cli.runs_control import COMMANDS
 from gymnast.errors import GymnastError, did_you_mean
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ class _ListByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_ListByDefault, help="List, show, compare and remove runs.", no_args_is_help=False)
+app = typer.Typer(
+    cls=_ListByDefault, help="List, show, compare, control and remove runs.", no_args_is_help=False
+)
+for command in COMMANDS:
+    app.command()(command)
 
 RunsDir = Annotated[
     Path | None, typer.Option("--runs-dir", help="Where runs live; else GYMNAST_RUNS_DIR, else ./runs.")

@@ -119,6 +119,8 @@ def _score(value: float | None) -> str:
 
 
 def _outcome(entry: RunEntry) -> str:
+    if entry.paused:
+        return "paused"
     return "solved" if entry.solved and entry.status == "finished" else entry.status
 
 

@@ -81,6 +81,10 @@ def train(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line, at the end.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, at the end.")] = False,
+    detach: Annotated[
+        bool,
+        typer.Option("--detach", help="Train in the background: print the run's id and return."),
+    ] = False,
 ) -> None:
     """Train an agent, or go on with a run.
 
@@ -97,6 +101,7 @@ def train(
       gymnast train --resume                   the last run, bit for bit
       gymnast train --resume @last algo.lr=1e-4 --fresh-optimizer
       gymnast train CartPole-v1:ppo --init-from @last/@best
+      gymnast train LunarLander-v3:ppo --detach      then: gymnast runs watch @last
 
     \b
     Keys while it trains: c checkpoint, e evaluate, p pause, q stop and save.
@@ -106,6 +111,14 @@ def train(
     _check(reference, resume, fresh_optimizer, init_from, quiet, as_json)
     steps = _parse("--max-env-steps", max_env_steps, _count)
     seconds = _parse("--wall-time", wall_time, _seconds)
+
+    if detach:
+        from gymnast.cli.detach import train_detached
+
+        budget = {"max_env_steps": steps, "wall_time": seconds}
+        start = {"init_from": init_from, "resume": resume, "fresh_optimizer": fresh_optimizer}
+        train_detached(reference, {"overrides": overrides, **budget, **start}, runs_dir, quiet, as_json)
+        return
 
     from gymnast import api
     from gymnast.metrics.sinks.console import build_console

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 
 from gymnast.errors import GymnastError
 from gymnast.policies.layout import PolicyLayout
+from gymnast.processes.threads import one_blas_thread
 
 _WORTH_A_GPU = 1_000_000  # parameters of an MLP; below, launching its kernels takes longer than a CPU does
 # Small matrix products lose more to handing work over than a second core wins back: one thread is faster up
@@ -43,7 +44,5 @@ def check_precision(precision: str, layout: PolicyLayout) -> None:
 
 def limit_threads(layout: PolicyLayout, batch_size: int) -> AbstractContextManager[object]:
     """One BLAS thread for small networks, all of them for large ones."""
-    from threadpoolctl import threadpool_limits
-
     largest = max((a * b for trunk in layout.trunks for a, b in pairwise(trunk.widths)), default=0)
-    return threadpool_limits(1 if batch_size * largest <= SMALL_MULTIPLICATIONS else None, user_api="blas")
+    return one_blas_thread() if batch_size * largest <= SMALL_MULTIPLICATIONS else nullcontext()

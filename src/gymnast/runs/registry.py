@@ -18,6 +18,7 @@ from gymnast.errors import GymnastError, RunFailed, did_you_mean
 from gymnast.runs import checkpoint, score_auc
 from gymnast.runs.files import read_json, write_atomic, write_failed
 from gymnast.runs.store import RunFolder, now, open_run, run_folders
+from gymnast.runs.trainer import is_paused, is_training
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -45,6 +46,8 @@ class RunEntry:
     seconds: float = 0.0
     merit: float | None = None  # merit.py
     updated: str = ""
+    # What its process is doing at this moment; never stored.
+    paused: bool = False  # of a running one
 
 
 _NUMBER, _MAYBE_NUMBER, _MAYBE_TEXT = (int, float), (int, float, NoneType), (str, NoneType)
@@ -53,11 +56,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("variant", "reason"), _MAYBE_TEXT),
     **dict.fromkeys(("best_score", "last_score", "merit", "seed"), _MAYBE_NUMBER),
     **dict.fromkeys(("env_steps", "seconds"), _NUMBER),
-    "solved": (bool,),
+    **dict.fromkeys(("solved", "paused"), (bool,)),
 }
-_FLAGS = {"solved"}
+_FLAGS = {"solved", "paused"}
 _STARTED = ("id", "name", "env", "variant", "algo", "seed", "created")
-_STANDS = tuple(field.name for field in fields(RunEntry) if field.name not in _STARTED)
+_STANDS = tuple(field.name for field in fields(RunEntry) if field.name not in (*_STARTED, "paused"))
 # What `update` takes, and the plain type that NumPy's numbers are brought to.
 _PLAIN: dict[str, type] = {
     **dict.fromkeys(("status", "reason"), str),
@@ -142,9 +145,11 @@ def _mend(root: Path, seen: dict[str, RunEntry]) -> None:
 
 
 def _as_it_is(run: RunFolder, entry: RunEntry) -> RunEntry:
-    if entry.status == "running" and not run.is_locked():
+    if entry.status != "running":
+        return entry
+    if not is_training(run):
         return replace(entry, status="interrupted", reason=entry.reason or "killed")
-    return entry
+    return replace(entry, paused=is_paused(run))
 
 
 def _read_entry(run: RunFolder) -> RunEntry:

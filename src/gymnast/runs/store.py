@@ -10,7 +10,10 @@ runs/
     run.log                what was said while training
     checkpoints/           weights and training state (checkpoint.py)
     videos/                films by env steps, best.mp4, progress.mp4; not there before the first
+    console.log            of a detached run: what a terminal would have shown
     .lock                  held by the process that trains it
+    process.json           which process that is, and whether it is paused; gone when it ends (trainer.py)
+    requests/              what other processes ask of it, one file each (trainer.py)
 """
 
 from __future__ import annotations
@@ -90,6 +93,18 @@ class RunFolder:
         return self.videos / "progress.mp4"
 
     @property
+    def console_path(self) -> Path:
+        return self.path / "console.log"
+
+    @property
+    def process_path(self) -> Path:
+        return self.path / "process.json"
+
+    @property
+    def requests(self) -> Path:
+        return self.path / "requests"
+
+    @property
     def lock_path(self) -> Path:
         return self.path / ".lock"
 
@@ -119,6 +134,8 @@ class RunFolder:
         except OSError as error:
             raise GymnastError(str(write_failed(self.lock_path, error))) from error
         try:
+            with suppress(OSError):
+                self.process_path.unlink()  # a killed process left it
             yield
         finally:
             lock.release()

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from gymnast.config.catalogue import Entry, entries
 from gymnast.errors import GymnastError, did_you_mean
+from gymnast.processes.messages import decode
+from gymnast.processes.start import Child, how_it_ended, start_child
 
 STAGES = ("train", "eval", "video", "resume")
 _LAST_WORDS = 300  # characters of what a crashed process said
@@ -122,36 +119,32 @@ class _Children:
     """The processes that run now; all of them end with this one, whatever ends it."""
 
     def __init__(self) -> None:
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: list[Child] = []
         self._lock = threading.Lock()
         self._over = False
 
-    def start(self, command: list[str], environment: dict[str, str], errors: Any) -> subprocess.Popen[str]:
+    def start(self, arguments: list[str], errors: IO[bytes]) -> Child:
         with self._lock:
             if self._over:
                 raise GymnastError("interrupted")
-            child = subprocess.Popen(
-                command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
+            # Tiny networks gain nothing from threads, and several presets share the cores.
+            child = start_child(
+                "gymnast.smoke.stages:main",
+                arguments=arguments,
+                one_thread=True,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                text=True,
-                start_new_session=True,  # a group of its own: its workers can be ended with it
             )
-            self._running.add(child)
+            self._running.append(child)
             return child
 
-    def end(self, child: subprocess.Popen[str]) -> None:
+    def end(self, child: Child) -> None:
         """End a process with all that it started."""
-        with suppress(ProcessLookupError, PermissionError):  # it is gone already
-            if os.name == "nt":
-                child.kill()
-            else:
-                os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        child.kill()
+        child.release()
         with self._lock:
-            self._running.discard(child)
+            if child in self._running:
+                self._running.remove(child)
 
     def __enter__(self) -> _Children:
         return self
@@ -171,58 +164,43 @@ def _try_one(preset: Preset, folder: Path, seconds: float, children: _Children) 
         return outcome
     folder.mkdir(parents=True)
     began = time.monotonic()
-    command = [sys.executable, "-m", "gymnast.smoke.stages", preset.reference, str(folder / "runs")]
-    # Tiny networks gain nothing from threads, and several presets share the cores.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     late = False
-    with (folder / "errors").open("w+") as errors:
-        child = children.start(command, environment, errors)
+    with (folder / "errors").open("w+b") as errors:
+        child = children.start([preset.reference, str(folder / "runs")], errors)
+        process = child.process
         try:
-            said, _ = child.communicate(timeout=seconds)
+            said, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             late = True
             children.end(child)
-            said, _ = child.communicate()
+            said, _ = process.communicate()
         finally:
             children.end(child)
         errors.seek(0)
-        complaints = errors.read().strip()
+        complaints = errors.read().decode(errors="replace").strip()
     outcome.seconds = time.monotonic() - began
     _read(outcome, said)
-    if outcome.status == "ok" and (late or child.returncode):
+    if outcome.status == "ok" and (late or process.returncode):
         stage = next((stage for stage in STAGES if stage not in outcome.stages), "the end")
         outcome.status = "failed"
         outcome.stages[stage] = False
         outcome.reason = (
             f"{stage}: not done after {seconds:g} s"
             if late
-            else f"{stage}: {_how_it_ended(child.returncode)}{_last_words(complaints)}"
+            else f"{stage}: the process {how_it_ended(process.returncode)}{_last_words(complaints)}"
         )
     return outcome
 
 
-def _read(outcome: Outcome, said: str) -> None:
-    """Take in what the process told, line by line; a line that was cut off says nothing."""
-    for line in said.splitlines():
-        try:
-            told = json.loads(line)
-        except ValueError:
-            continue
+def _read(outcome: Outcome, said: bytes) -> None:
+    """Take in what the process reported."""
+    for told in decode(said):
         if "skip" in told:
             outcome.status, outcome.reason = "skipped", told["skip"]
             return
         outcome.stages[told["stage"]] = told["ok"]
         if not told["ok"] and outcome.reason is None:
             outcome.status, outcome.reason = "failed", f"{told['stage']}: {told['reason']}"
-
-
-def _how_it_ended(code: int) -> str:
-    if code >= 0:
-        return f"the process ended with code {code}"
-    try:
-        return f"the process was ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"the process was ended by signal {-code}"
 
 
 def _last_words(text: str) -> str:

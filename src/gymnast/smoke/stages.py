@@ -1,10 +1,9 @@
-"""One preset through all that can be done with it. Runs in a process of its own and tells what happened in
-lines of JSON: `{"stage": …, "ok": …, "reason": …, "seconds": …}`, or `{"skip": reason}`."""
+"""One preset through all that can be done with it. Runs in a process of its own and reports what happened in
+messages: `{"stage": …, "ok": …, "reason": …, "seconds": …}`, or `{"skip": reason}`."""
 
 from __future__ import annotations
 
-import json
-import sys
+import os
 import time
 import traceback
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 from gymnast import api
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError, MissingExtra, MissingGame
+from gymnast.processes.messages import send
 from gymnast.smoke.tiny import EPISODE_STEPS, tiny_overrides
 from gymnast.video.mp4 import video_possible
 
@@ -89,18 +89,8 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
 
 
-def main() -> None:
-    """`python -m gymnast.smoke.stages REFERENCE RUNS_DIR`; whatever libraries print goes to stderr."""
-    reference, runs_dir = sys.argv[1:3]
-    own = sys.stdout
-    sys.stdout = sys.stderr
-
-    def tell(line: dict[str, Any]) -> None:
-        own.write(json.dumps(line) + "\n")
-        own.flush()
-
-    run_stages(reference, runs_dir, tell)
-
-
-if __name__ == "__main__":
-    main()
+def main(reference: str, runs_dir: str) -> None:
+    """Report on what was standard output; whatever libraries print goes to stderr."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    run_stages(reference, runs_dir, lambda message: send(own, message))

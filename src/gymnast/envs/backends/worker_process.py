@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from contextlib import suppress
 from enum import IntEnum
 from typing import Any
@@ -18,11 +17,12 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.backends.in_process import InProcessEnvs
-from gymnast.envs.backends.shared_block import SharedBlock, receive, send
+from gymnast.envs.backends.shared_block import SharedBlock
 from gymnast.envs.contract import EnvFailure
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import find_spec, make_env
 from gymnast.errors import GymnastError
+from gymnast.processes.messages import receive, send
 from gymnast.spaces.action_arrays import plain_action_space
 from gymnast.spaces.masks import MaskReader
 from gymnast.spaces.plain import plain_space
@@ -40,12 +40,9 @@ class Answer(IntEnum):
     DONE, SOME_FINISHED, FAILED, MESSAGE = range(4)
 
 
-def main(command_fd: int, answer_fd: int, memory_fd: int, lifeline_fd: int) -> None:
+def main(command_fd: int, answer_fd: int, memory_fd: int) -> None:
     """Build the envs and serve commands until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process to act on
-    for fd in (command_fd, answer_fd, memory_fd, lifeline_fd):
-        os.set_inheritable(fd, False)  # a game's own process must not keep them open when this one is gone
-    threading.Thread(target=exit_with_parent, args=(lifeline_fd,), daemon=True).start()
     try:
         order = receive(command_fd)
         try:
@@ -61,14 +58,6 @@ def main(command_fd: int, answer_fd: int, memory_fd: int, lifeline_fd: int) -> N
         os._exit(0)  # taking the interpreter down in order would keep `close` waiting
     except (EOFError, BrokenPipeError):
         pass  # the main process is gone
-
-
-def exit_with_parent(lifeline_fd: int) -> None:
-    """Nothing is ever written to this pipe: reading ends when the parent does, even amid a long step."""
-    os.read(lifeline_fd, 1)
-    # A moment for the orderly way out, which is under way if the parent closed its pipes itself.
-    threading.Event().wait(1.0)
-    os._exit(1)
 
 
 def register(registration: str | None) -> None:

@@ -25,7 +25,9 @@ from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints,
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
 from gymnast.training.loop import run_loop
+from gymnast.training.requests import AnyOf
 from gymnast.training.run.auto_envs import with_measured_envs
+from gymnast.training.run.file_requests import FileRequests
 from gymnast.training.run.log import RunLog
 from gymnast.training.run.notices import passed_on
 from gymnast.training.run.observers import Observers
@@ -117,11 +119,11 @@ def _restore(run: RunFolder, session: Session, fresh_optimizer: bool, notices: l
     if not list_checkpoints(run):
         if "init_from" in run.info():
             raise GymnastError(f"run {run.id} was stopped before its first checkpoint; start it again")
-        notices.append("there is no checkpoint yet: starts from the beginning")
+        notices.append("no checkpoint yet: starts from the beginning")
         return {}
     checkpoint = latest_intact(run, notices.append)
     arrays, state, sidecar = load_checkpoint(checkpoint)
-    notices.append(f"continues from step {checkpoint.env_steps:,}")
+    notices.append(f"resumes from step {checkpoint.env_steps:,}")
     notices += session.restore(arrays, state, fresh_optimizer=fresh_optimizer)
     rewind(run, checkpoint)
     return sidecar.metrics
@@ -145,7 +147,7 @@ def _train(
         closing(sinks),
         RunLog(run.log_path) as log,
         passed_on(log.write, partial(sinks.note, style="warning")),
-        observers.requests as requests,
+        AnyOf(observers.requests, FileRequests(run)) as requests,
     ):
         writer = RunWriter(run, session, log.write, metrics_file.sync, row)
         try:
@@ -159,7 +161,7 @@ def _train(
         except BaseException as error:
             status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             reason = str(error) if isinstance(error, RunFailed) else f"{type(error).__name__}: {error}"
-            with suppress(GymnastError):  # the disk may be what failed; the first error is the one to report
+            with suppress(GymnastError):  # the disk may be what failed; report the first error
                 writer.save_best()
                 writer.finish(_outcome(session, status, reason))
             raise
