@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +221,103 @@ class TestInitFrom:
         count = "obs_norm.count"
         assert api.load_policy(f"{new.id}/0", runs_dir=tmp_path).arrays()[count] == 256
         assert api.load_policy(f"{new.id}/@last", runs_dir=tmp_path).arrays()[count] == 256 + 128
+
+
+class TestPublicNames:
+    """`gymnast.api` imports a name only when it is used."""
+
+    def test_table_and_types_agree(self) -> None:
+        tree = ast.parse(Path(api.__file__).read_text())
+        typed = {
+            (node.module, alias.name)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gymnast.api.")
+            for alias in node.names
+        }
+        assert typed == {(f"gymnast.api.{module}", name) for name, module in api._MODULE_OF.items()}
+
+    @pytest.mark.parametrize("name", dir(api))
+    def test_every_name_is_there(self, name: str) -> None:
+        assert getattr(api, name) is not None
+
+    def test_no_name_is_that_of_a_module(self) -> None:
+        modules = {path.stem for path in Path(api.__file__).parent.glob("*.py")}
+        assert modules.isdisjoint(dir(api)), "importing the module would replace the name"
+
+    def test_importing_every_module_replaces_nothing(self) -> None:
+        for module in set(api._MODULE_OF.values()):
+            import_module(f"gymnast.api.{module}")
+        assert callable(api.train)
+        assert callable(api.evaluate)
+
+    def test_unknown_name_is_an_attribute_error(self) -> None:
+        with pytest.raises(AttributeError, match=r"module 'gymnast.api' has no attribute 'trian'"):
+            getattr(api, "trian")  # noqa: B009 - a type checker would refuse it
+
+
+class TestRuns:
+    """What `gymnast runs` shows, from Python."""
+
+    def test_list_show_compare_and_best(self, run: api.Run, runs: Path) -> None:
+        other = api.train("CartPole-v1:ppo", overrides={**SHORT, "seed": 8}, max_env_steps=512, runs_dir=runs)
+        newest = api.list_runs(limit=1, runs_dir=runs)[0]
+        assert (newest.id, newest.env, newest.status) == (other.id, "CartPole-v1", "finished")
+        summary = api.show_run(run, runs_dir=runs)
+        assert summary.run.best_score == run.outcome.best_score == max(e.score for e in summary.evals)
+        assert [c.env_steps for c in summary.checkpoints if c.last] == [4096]
+        assert summary.settings["algo.n_steps"] == 32
+        compared = api.compare_runs([run, other.id], runs_dir=runs)
+        assert [entry.id for entry in compared.runs] == [run.id, other.id]
+        assert compared.settings["seed"] == [0, 8]
+        (best,) = api.best_runs(runs_dir=runs)
+        assert best.best_score == max(e.best_score or 0.0 for e in api.list_runs(runs_dir=runs))
+        assert api.find_run("@best", runs_dir=runs).id == best.id
+
+    def test_delete(self, runs: Path) -> None:
+        spare = api.train(
+            "CartPole-v1:ppo", overrides={**SHORT, "eval.every": 0}, max_env_steps=128, runs_dir=runs
+        )
+        asked: list[str] = []
+
+        def refuse(doomed: list[api.RunEntry]) -> bool:
+            asked.extend(entry.id for entry in doomed)
+            return False
+
+        assert api.delete_runs([spare], confirm=refuse, runs_dir=runs) == []
+        assert (asked, spare.path.is_dir()) == ([spare.id], True)
+        assert api.delete_runs([spare, spare.id], runs_dir=runs) == [spare.id]
+        assert not spare.path.exists()
+        assert spare.id not in {entry.id for entry in api.list_runs(runs_dir=runs)}
+
+
+class TestCatalogues:
+    """Environments, wrappers, metrics and settings as typed data."""
+
+    def test_envs(self) -> None:
+        found = api.list_envs("cartpol")
+        assert (found[0].name, found[0].family) == ("CartPole-v1", "classic control")
+        assert "ppo" in found[0].variants
+
+    def test_wrappers(self) -> None:
+        (wrapper,) = api.list_wrappers("reward-clip")
+        assert wrapper.help
+        assert all(isinstance(argument.required, bool) for argument in wrapper.arguments)
+
+    def test_metrics_and_keys(self) -> None:
+        assert next(metric.key for metric in api.list_metrics("time/env_steps")) == "time/env_steps"
+        assert "algo.lr" in {key.name for key in api.config_keys("learning rate")}
+        with pytest.raises(GymnastError, match="no key has 'xyzzy'"):
+            api.config_keys("xyzzy")
+
+    def test_config_and_network(self) -> None:
+        shown = api.show_config("CartPole-v1:ppo", overrides={"seed": 3})
+        assert (shown.name, shown.config.seed) == ("CartPole-v1:ppo", 3)
+        assert shown.sources["seed"] == "overrides"
+        assert shown.network.engine == "numpy"
+        assert shown.network.tree is not None
+        assert shown.network.tree.parameters == 2531
+        assert api.describe_network(shown.config) == shown.network
+        assert [v.ok for v in api.validate_configs(["CartPole-v1:ppo"])] == [True]
 
 
 TRAIN_KEYS = {"id", "path", "status", "reason", "env_steps", "seconds", "best_score", "last_score", "solved"}

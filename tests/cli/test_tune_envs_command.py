@@ -51,7 +51,7 @@ def test_a_table_and_a_choice(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["tune-envs", "FrozenLake-v1", "env.backend=sync", "--envs", "1,2", "--seconds", "0.05"]
     assert gymnast(*words) == 0
     first, header, *cells, empty, choice, reason, kept = capsys.readouterr().out.splitlines()
-    assert first.startswith("FrozenLake-v1:ppo: steps of single envs a second")
+    assert first.startswith("FrozenLake-v1:ppo: steps of single envs per second")
     assert header.split() == ["envs", "backend", "helpers", "steps/s", "memory"]
     assert [line.split()[:2] for line in cells] == [["1", "sync"], ["2", "sync"]]
     assert empty == ""
@@ -85,7 +85,7 @@ def test_copies_that_give_the_same_experience_are_told_of(
     ("words", "said"),
     [
         (["NoSuch-v0"], "unknown environment 'NoSuch-v0'"),
-        (["env.n_envs=3"], "say which environment"),
+        (["env.n_envs=3"], "no environment is named"),
         (["CartPole-v1", "Pendulum-v1"], "one thing at a time"),
         (["CartPole-v1", "--envs", "4,many"], "'many' is not a count"),
         (["CartPole-v1", "--envs", "0"], "give numbers from 1"),

@@ -80,7 +80,7 @@ def test_progress(run: api.Run) -> None:
     [
         (["record", "nosuch"], "no run 'nosuch'"),
         (["record", "@last/17"], "no checkpoint at step 17; the nearest is 128"),
-        (["record", "--out", "film.avi"], r"films are MP4; name it film.mp4"),
+        (["record", "--out", "film.avi"], r"videos are MP4; name it film.mp4"),
         (["record", "--out", "."], "is a folder"),
         (["record", "--task", "moon"], "no task 'moon'; CartPole-v1 is one alone"),
         (["progress", "nosuch"], "no run 'nosuch'"),

@@ -290,7 +290,7 @@ def test_a_full_disk_stops_the_save_and_keeps_the_last(run: RunFolder, save: Sav
     code = (
         "import resource, sys; from pathlib import Path; import numpy as np\n"
         "from gymnast.errors import RunFailed\n"
-        "from gymnast.runs.checkpoint import save_checkpoint; from gymnast.runs.store import Run\n"
+        "from gymnast.runs.checkpoint import save_checkpoint; from gymnast.runs.store import RunFolder\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
         "try:\n"
         "    save_checkpoint(RunFolder(Path(sys.argv[1])), env_steps=200, policy={}, counters={},\n"

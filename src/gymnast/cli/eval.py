@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from gymnast import api
 
 if TYPE_CHECKING:
     from gymnast.api import Evaluation, TaskEvaluation
@@ -41,31 +42,10 @@ def evaluate(
       gymnast eval @last/@last --episodes 20
       gymnast eval 2026 --stochastic --json  a run by the start of its id
     """
-    from gymnast import api
-
     result = api.evaluate(
         reference, episodes=episodes, stochastic=stochastic, seed=seed, n_envs=n_envs, runs_dir=runs_dir
     )
-    print(json.dumps(_as_dict(result)) if as_json else _block(result))
-
-
-def _as_dict(result: Evaluation) -> dict[str, Any]:
-    return {
-        "run": result.run,
-        "checkpoint": result.checkpoint,
-        "env_steps": result.env_steps,
-        "episodes": result.episodes,
-        "mean_return": result.mean_return,
-        "std_return": result.std_return,
-        "min_return": result.min_return,
-        "max_return": result.max_return,
-        "mean_length": result.mean_length,
-        "solved": result.solved,
-        "stochastic": result.stochastic,
-        "seed": result.seed,
-        "returns": list(result.returns),
-        **({"tasks": [asdict(task) for task in result.tasks]} if result.tasks else {}),
-    }
+    print(json.dumps(result.to_json()) if as_json else _block(result))
 
 
 def _block(result: Evaluation) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from gymnast import api
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
@@ -104,10 +105,9 @@ def train(
     """
     reference, overrides = split_words(words or [])
     _check(reference, resume, fresh_optimizer, init_from, quiet, as_json)
-    steps = _parse("--max-env-steps", max_env_steps, _count)
-    seconds = _parse("--wall-time", wall_time, _seconds)
+    steps = _parse("--max-env-steps", max_env_steps, api.parse_count)
+    seconds = _parse("--wall-time", wall_time, api.parse_duration)
 
-    from gymnast import api
     from gymnast.metrics.sinks.console import build_console
     from gymnast.training.run.keys import TerminalKeys, keys_help
 
@@ -126,7 +126,7 @@ def train(
 
     with suppress(OSError):  # the run is saved and its exit code stands, whether or not anybody reads this
         if as_json:
-            print(json.dumps(_as_dict(run)), flush=True)
+            print(json.dumps(run.to_json()), flush=True)
         elif quiet:
             print(_one_line(run), flush=True)
         else:
@@ -181,18 +181,6 @@ def _parse(option: str, text: str | None, parse: Callable[[str], Any]) -> Any:
     return value
 
 
-def _count(text: str) -> Any:
-    from gymnast.config.values import parse_count
-
-    return parse_count(text)
-
-
-def _seconds(text: str) -> Any:
-    from gymnast.config.values import parse_duration
-
-    return parse_duration(text)
-
-
 def next_steps(run: Run, runs_dir: str | None) -> list[str]:
     """What to type now, with the run's own name in it."""
     where = f" --runs-dir {shlex.quote(runs_dir)}" if runs_dir else ""
@@ -221,18 +209,3 @@ def _one_line(run: Run) -> str:
         if run.outcome.status == "interrupted"
         else line
     )
-
-
-def _as_dict(run: Run) -> dict[str, Any]:
-    outcome = run.outcome
-    return {
-        "id": run.id,
-        "path": str(run.path),
-        "status": outcome.status,
-        "reason": outcome.reason,
-        "env_steps": outcome.env_steps,
-        "seconds": outcome.seconds,
-        "best_score": outcome.best_score,
-        "last_score": outcome.last_score,
-        "solved": outcome.solved,
-    }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from gymnast import api
 
 if TYPE_CHECKING:
     from gymnast.api import Video
@@ -59,8 +60,6 @@ def record(
       gymnast video record @last/@last --episodes 3
       gymnast video record k3v/@best --seed 7 --out landing.mp4
     """
-    from gymnast import api
-
     video = api.record_video(
         reference,
         episodes=episodes,
@@ -69,7 +68,7 @@ def record(
         seed=seed,
         task=task,
         fps=fps,
-        out=_checked(out),
+        out=out,
         runs_dir=runs_dir,
     )
     _show(video, as_json)
@@ -100,8 +99,6 @@ def progress(
       gymnast video progress
       gymnast video progress k3v --checkpoints 8 --seconds 5 --out lander.mp4
     """
-    from gymnast import api
-
     video = api.progress_video(
         run,
         checkpoints=checkpoints,
@@ -110,7 +107,7 @@ def progress(
         seed=seed,
         task=task,
         fps=fps,
-        out=_checked(out),
+        out=out,
         runs_dir=runs_dir,
     )
     _show(video, as_json)
@@ -123,21 +120,9 @@ def progress(
             )
 
 
-def _checked(out: Path | None) -> Path | None:
-    from gymnast.errors import GymnastError
-
-    if out is None:
-        return None
-    if out.is_dir():
-        raise GymnastError(f"--out {out} is a folder: name a file, such as {out / 'video.mp4'}")
-    if out.suffix.lower() != ".mp4":
-        raise GymnastError(f"--out {out}: films are MP4; name it {out.with_suffix('.mp4')}")
-    return out.expanduser()
-
-
 def _show(video: Video, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(_as_dict(video)))
+        typer.echo(json.dumps(video.to_json()))
         return
     from gymnast.metrics.sinks.console import number
 
@@ -148,7 +133,3 @@ def _show(video: Video, as_json: bool) -> None:
         f"film     {video.seconds:.1f} s, {video.frames:,} frames of {video.width} × {video.height}"
         f" at {video.fps:g} a second"
     )
-
-
-def _as_dict(video: Video) -> dict[str, Any]:
-    return asdict(video) | {"path": str(video.path)}

@@ -47,6 +47,9 @@ class Key:
     default: str
     description: str
 
+    def to_json(self) -> dict[str, str]:
+        return {"key": self.name, "default": self.default, "description": self.description}
+
 
 def keys(model: type[Section] = Config, prefix: str = "", around: type[Section] | None = None) -> list[Key]:
     """Every key of the schema, sections included, in canonical order."""

@@ -34,6 +34,18 @@ _ARRAYS_NAME = re.compile(r"(\d{12,})(?:-(1))?\.(policy|state)\.safetensors")
 _PARTS = ("policy", "state")
 
 
+Rank = tuple[bool, float]
+
+
+def rank(score: float | None, *, solves_all: bool) -> Rank | None:
+    """How good a score is among those of one env, of checkpoints and of runs alike; None without a score.
+
+    `solves_all`: it is a mix with every task solved. That comes first: another checkpoint or run may have a
+    higher mean and a task unsolved.
+    """
+    return None if score is None or math.isnan(score) else (solves_all, score)
+
+
 class DamagedCheckpoint(GymnastError):
     """A file of a checkpoint is missing, cut short or changed."""
 
@@ -53,15 +65,10 @@ class Sidecar:
     format: int = FORMAT
 
     @property
-    def rank(self) -> tuple[bool, float] | None:
-        """The higher the better; None where no score was taken, or no number.
-
-        Of a mix what solves comes first: another may leave a task unsolved with a higher mean.
-        """
-        if self.score is None or math.isnan(self.score):
-            return None
+    def rank(self) -> Rank | None:
+        """The higher the better; None if it was not evaluated."""
         is_mix = any(name.startswith("eval/task/") for name in self.metrics)
-        return is_mix and bool(self.metrics.get("eval/solved")), self.score
+        return rank(self.score, solves_all=is_mix and bool(self.metrics.get("eval/solved")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,15 +43,18 @@ class RunEntry:
     last_score: float | None = None
     env_steps: int = 0
     seconds: float = 0.0
-    merit: float | None = None  # merit.py
+    score_auc: float | None = None  # score_auc.py; of runs that have ended
     updated: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 _NUMBER, _MAYBE_NUMBER, _MAYBE_TEXT = (int, float), (int, float, NoneType), (str, NoneType)
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("id", "name", "env", "algo", "created", "status", "updated"), (str,)),
     **dict.fromkeys(("variant", "reason"), _MAYBE_TEXT),
-    **dict.fromkeys(("best_score", "last_score", "merit", "seed"), _MAYBE_NUMBER),
+    **dict.fromkeys(("best_score", "last_score", "score_auc", "seed"), _MAYBE_NUMBER),
     **dict.fromkeys(("env_steps", "seconds"), _NUMBER),
     "solved": (bool,),
 }
@@ -69,7 +72,7 @@ _PLAIN: dict[str, type] = {
 
 def update(root: Path, run_id: str, **stands: Any) -> RunEntry:
     """Record how a run stands: any of status, reason, solved, best_score, last_score, env_steps,
-    seconds. The rest stays as it was; the figure of merit is worked out when the run ends."""
+    seconds. The rest stays as it was; the score AUC is computed when the run ends."""
     for name in stands:
         if name not in _PLAIN:
             raise GymnastError(f"the registry has no field {name!r}{did_you_mean(name, _PLAIN)}")
@@ -83,7 +86,7 @@ def update(root: Path, run_id: str, **stands: Any) -> RunEntry:
     }
     entry = replace(_read_entry(run), **plain, updated=now())
     if entry.status != "running":
-        entry = replace(entry, merit=score_auc.of_run(run))
+        entry = replace(entry, score_auc=score_auc.of_run(run))
     document = asdict(entry)
     write_atomic(
         run.status_path, json.dumps({name: _finite(document[name]) for name in _STANDS}, indent=1) + "\n"
@@ -113,10 +116,10 @@ def entries(root: Path) -> list[RunEntry]:
 
 
 def entry_of(run: RunFolder) -> RunEntry:
-    """One run as it stands now; a killed one never worked out its merit, so that is done here."""
+    """One run as it stands now; a killed one never computed its score AUC, so that is done here."""
     entry = _as_it_is(run, _read_entry(run))
-    if entry.status == "interrupted" and entry.merit is None:
-        return replace(entry, merit=score_auc.of_run(run))
+    if entry.status == "interrupted" and entry.score_auc is None:
+        return replace(entry, score_auc=score_auc.of_run(run))
     return entry
 
 
@@ -153,6 +156,8 @@ def _read_entry(run: RunFolder) -> RunEntry:
     stands = read_json(run.status_path)
     if stands is None:
         stands = _guess(run)
+    elif "score_auc" not in stands:  # written before there was one
+        stands = {**stands, "score_auc": score_auc.of_run(run)}
     values = {name: started.get(name) for name in _STARTED} | {name: stands.get(name) for name in _STANDS}
     # A copied or renamed folder goes by its folder's name.
     return RunEntry(**{**_sound(values), "id": run.id})
@@ -169,7 +174,7 @@ def _guess(run: RunFolder) -> dict[str, Any]:
         "solved": any(s.metrics.get("eval/solved") for s in saved),
         "best_score": max(ranks)[1] if ranks else None,
         "last_score": ranks[-1][1] if ranks else None,
-        "merit": score_auc.of_run(run),
+        "score_auc": score_auc.of_run(run),
         "updated": saved[-1].created,
     }
 

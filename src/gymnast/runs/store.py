@@ -165,7 +165,7 @@ def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, 
     """A new run folder, complete from its first moment; nothing at all is left if that fails.
 
     `info` goes to run.json: what `provenance.describe_process` says, and env, variant, algo, seed
-    and budget_env_steps, which the registry and the figure of merit read.
+    and budget_env_steps, which the registry and the score AUC read.
     """
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
     unfinished: Path | None = None

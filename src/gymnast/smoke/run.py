@@ -35,7 +35,7 @@ class Outcome:
     status: Literal["ok", "failed", "skipped"] = "ok"
     seconds: float = 0.0
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "preset": self.preset,
             "family": self.family,
