@@ -183,7 +183,7 @@ def test_several_variants_are_offered_as_commands() -> None:
     with pytest.raises(SeveralVariantsError) as caught:
         load_config("MountainCar-v0")
     assert str(caught.value) == (
-        "MountainCar-v0 has 2 variants; say which:\n"
+        "MountainCar-v0 has 2 variants; choose one:\n"
         "  gymnast train MountainCar-v0:ppo\n  gymnast train MountainCar-v0:ppo-count"
     )
 

@@ -116,7 +116,7 @@ def test_references(run: RunFolder, save: Save) -> None:
         resolve(run, "240")
     with pytest.raises(GymnastError, match=r"did you mean '@best'"):
         resolve(run, "@bset")
-    with pytest.raises(GymnastError, match=r"say @last, @best or an env step"):
+    with pytest.raises(GymnastError, match=r"use @last, @best or an env step"):
         resolve(run, "../../x")
 
 

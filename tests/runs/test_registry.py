@@ -70,7 +70,7 @@ def test_a_killed_run_is_listed_as_interrupted(root: Path, run: RunFolder) -> No
     with run.lock():
         update(root, run.id, status="interrupted", reason="Ctrl-C")
         update(root, run.id, status="running")
-        assert entry_of(run).reason is None  # it goes on
+        assert entry_of(run).reason is None  # it was resumed
 
 
 def test_nan_scores_are_none(root: Path, run: RunFolder) -> None:

@@ -97,7 +97,7 @@ def show_config(
     try:
         spaces = policy_spaces(config.env)
     except GymnastError:
-        spaces = None  # the network says why
+        spaces = None  # describe_network reports why
     facts = None if spaces is None else space_facts(*spaces)
     return ShownConfig(
         name=resolved.name,

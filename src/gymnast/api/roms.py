@@ -12,7 +12,7 @@ from gymnast.errors import GymnastError, MissingExtra, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class ImportedRoms:
-    """What became of the files of a folder."""
+    """What was found in a folder."""
 
     folder: Path  # where ROMs are kept
     games: dict[str, str]  # game → the file that was taken

@@ -17,7 +17,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ConfigDirs = Annotated[
     list[Path] | None,
     typer.Option(
-        "--config-dir", help="A folder of your own configs, looked at before ./configs and the packaged ones."
+        "--config-dir", help="A folder of your own configs, searched before ./configs and the packaged ones."
     ),
 ]
 _OVERRIDE = re.compile(r"[A-Za-z_][\w.]*=")
@@ -113,8 +113,8 @@ def format_files(
 ) -> None:
     """Put config files in order.
 
-    Keys take the order of the settings, layout is made even, comments stay with their keys. What the file
-    means is compared before it is written, and a file that is in order is not touched.
+    Keys take the order of the settings, layout is made uniform, comments stay with their keys. A file is
+    written only if that keeps its meaning, and one that is in order is not touched.
 
     \b
     Examples:

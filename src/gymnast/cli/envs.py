@@ -1,4 +1,4 @@
-"""`gymnast envs`: environments and their variants, found by anything near to their name."""
+"""`gymnast envs`: environments and their variants, found by names, also misspelt ones."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _print_table(found: list[EnvEntry]) -> None:
 
 
 def _family(entry: EnvEntry) -> str:
-    """The family, and where it is no part of the core whether it is installed."""
+    """The family, with a mark for whether it is installed if it is not part of the core."""
     if entry.extra is None and entry.installed:
         return entry.family
     return f"{entry.family} {'✓' if entry.installed else '✗'}"

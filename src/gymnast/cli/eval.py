@@ -1,4 +1,4 @@
-"""gymnast eval: score a checkpoint over many episodes."""
+"""gymnast eval: evaluate a checkpoint over many episodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def evaluate(
         int, typer.Option(min=1, help="How many episodes; of a mix, of each of its tasks.")
     ] = 100,
     stochastic: Annotated[
-        bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the likeliest.")
+        bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the most likely.")
     ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of the episodes; else those that training evaluated on.")
@@ -34,7 +34,7 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Score a run's checkpoint over many episodes.
+    """Evaluate a run's checkpoint over many episodes.
 
     \b
     Examples:
@@ -67,7 +67,7 @@ def _block(result: Evaluation) -> str:
 
 
 def _task_lines(tasks: tuple[TaskEvaluation, ...]) -> str:
-    """A line for each task of a mix, under the whole."""
+    """A line for each task of a mix, below the total."""
     from gymnast.metrics.sinks.console import number
 
     width = max((len(task.name) for task in tasks), default=0)

@@ -1,4 +1,4 @@
-"""`gymnast roms`: take in the console games that you own, and see which are there."""
+"""`gymnast roms`: import the console games that you own, and list which are there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def import_(
     ],
     as_json: Json = False,
 ) -> None:
-    """Take in every ROM below a folder that stable-retro knows, by its hash.
+    """Import every ROM below a folder that stable-retro knows by its hash.
 
     Your files are left as they are. Copies are kept in your data folder (GYMNAST_ROMS_DIR, else
     gymnast/roms in XDG_DATA_HOME or ~/.local/share); nothing is sent anywhere.
@@ -50,7 +50,7 @@ def _print_imported(result: ImportedRoms) -> None:
     for game, file in result.games.items():
         typer.echo(f"imported {game}  ({file})")
     if result.already:
-        typer.echo(f"there before: {', '.join(result.already)}")
+        typer.echo(f"already there: {', '.join(result.already)}")
     for file in result.unknown:
         typer.echo(f"unknown: {file}")
     for file, reason in result.unreadable.items():
@@ -104,7 +104,7 @@ def _show_game(game: str, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(about.to_json(), indent=2, ensure_ascii=False))
         return
-    rom = about.rom or f"not here; `gymnast roms import DIR` takes it in (sha1 {' or '.join(about.sha1)})"
+    rom = about.rom or f"not here; `gymnast roms import DIR` imports it (sha1 {' or '.join(about.sha1)})"
     lines = {
         "environment": about.id,
         "console": about.console,

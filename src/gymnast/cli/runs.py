@@ -28,7 +28,7 @@ class _ListByDefault(TyperGroup):
 app = typer.Typer(cls=_ListByDefault, help="List, show, compare and remove runs.", no_args_is_help=False)
 
 RunsDir = Annotated[
-    Path | None, typer.Option("--runs-dir", help="Where runs live; else GYMNAST_RUNS_DIR, else ./runs.")
+    Path | None, typer.Option("--runs-dir", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunName = Annotated[

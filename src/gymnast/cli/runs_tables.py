@@ -16,7 +16,7 @@ from gymnast.metrics.sinks.sparkline import sparkline
 if TYPE_CHECKING:
     from gymnast.api import Comparison, RunEntry, RunSummary
 
-_WIDE = 109  # columns that the whole table of runs needs
+_WIDE = 109  # columns that the full table of runs needs
 
 
 def terminal() -> Console:
@@ -26,7 +26,7 @@ def terminal() -> Console:
 
 
 def print_entries(found: Sequence[RunEntry]) -> None:
-    """One row per run; a narrow terminal shows the columns that matter most, whole."""
+    """One row per run; a narrow terminal shows the most important columns in full."""
     screen = terminal()
     styles = {"running": "cyan", "interrupted": "yellow", "failed": "red"}
     columns = ["run", "name", "status", "best score", "env steps", "time", "started"]

@@ -1,4 +1,4 @@
-"""`gymnast smoke`: does every preset train, score, film and resume here?"""
+"""`gymnast smoke`: does every preset train, evaluate, record a video and resume here?"""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def smoke(
         bool, typer.Option("--first", help="Only the first variant of each environment.")
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="How many at a time; one a core, up to 8, if not given.")
+        int | None, typer.Option(min=1, help="How many at a time; one per core, up to 8, if not given.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a preset is given up.")] = 120.0,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a preset fails.")] = 120.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list, at the end.")] = False,
 ) -> None:
-    """Try presets: train for two updates, score an episode, film it, resume.
+    """Try presets: train for two updates, evaluate and record an episode, resume.
 
     Games, networks and algorithms are the presets' own, on a few steps of two envs, in a temporary folder.
     What is not installed is skipped. Exit code 1 if any preset failed.
@@ -61,7 +61,7 @@ def smoke(
             markup=False,
         )
 
-    # A terminated run ends as an interrupted one does: with its processes, and its folder removed.
+    # SIGTERM ends it as Ctrl-C does: with its processes, and its folder removed.
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         outcomes = api.try_presets(presets, jobs=jobs, timeout=timeout, on_outcome=done)
@@ -100,10 +100,10 @@ def _print_table(console: Console, outcomes: list[SmokeOutcome]) -> None:
     console.print(table)
     for outcome in outcomes:
         if outcome.reason is not None:  # below the table, where there is room for it
-            said = Text(
+            head = Text(
                 f"\n{outcome.preset} {outcome.status}", "red" if outcome.status == "failed" else "yellow"
             )
             reason = outcome.reason.strip().replace("\n", "\n  ")
-            console.print(said + Text(f"\n  {reason}", ""), soft_wrap=True)
+            console.print(head + Text(f"\n  {reason}", ""), soft_wrap=True)
     counts = [(sum(o.status == status for o in outcomes), status) for status in verdicts]
     console.print(Text("\n" + ", ".join(f"{count} {status}" for count, status in counts if count)))

@@ -1,4 +1,4 @@
-"""`gymnast video`: films of a run."""
+"""`gymnast video`: videos of a run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gymnast import api
 if TYPE_CHECKING:
     from gymnast.api import Video
 
-app = typer.Typer(help="Film a run: one checkpoint, or how it learnt.", no_args_is_help=True)
+app = typer.Typer(help="Record a run: one checkpoint, or how it learned.", no_args_is_help=True)
 
 RunsDir = Annotated[
-    Path | None, typer.Option("--runs-dir", help="Where runs live; else GYMNAST_RUNS_DIR, else ./runs.")
+    Path | None, typer.Option("--runs-dir", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Stochastic = Annotated[
-    bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the likeliest.")
+    bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the most likely.")
 ]
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Seed of the episodes; else those that training evaluated on.")
@@ -28,7 +28,7 @@ Seed = Annotated[
 Task = Annotated[str | None, typer.Option(help="Which task of env.mix; the first if not given.")]
 Fps = Annotated[
     float | None,
-    typer.Option(min=0.1, max=240, help="Steps shown a second; as fast as the game really is if not given."),
+    typer.Option(min=0.1, max=240, help="Steps per second; the real speed of the game if not given."),
 ]
 Out = Annotated[
     Path | None,
@@ -43,7 +43,7 @@ def record(
         typer.Argument(metavar="RUN[/CKPT]", help="A run, by id, prefix or @last; its @best unless named."),
     ] = "@last",
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 1,
-    max_steps: Annotated[int, typer.Option(min=1, help="The film ends after this many steps.")] = 5000,
+    max_steps: Annotated[int, typer.Option(min=1, help="The video ends after this many steps.")] = 5000,
     seed: Seed = None,
     stochastic: Stochastic = False,
     task: Task = None,
@@ -52,7 +52,7 @@ def record(
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Film episodes of one checkpoint.
+    """Record episodes of one checkpoint.
 
     \b
     Examples:
@@ -89,7 +89,7 @@ def progress(
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Film how a run learnt: several checkpoints, beside the curve of its returns.
+    """Record how a run learned: several checkpoints, beside the curve of its returns.
 
     It begins with the policy as it was before training and has whatever checkpoints the run kept; for more
     of them, train with checkpoint.every and checkpoint.keep.
@@ -116,7 +116,7 @@ def progress(
         typer.echo(f"steps    {steps}")
         if len(video.checkpoints) <= min(checkpoints, 3):
             typer.echo(
-                "the run kept no others that lie apart; train with checkpoint.every=50k checkpoint.keep=20"
+                "the run kept no others far enough apart; train with checkpoint.every=50k checkpoint.keep=20"
             )
 
 
@@ -130,6 +130,6 @@ def _show(video: Video, as_json: bool) -> None:
     typer.echo(f"{video.path}")
     typer.echo(f"returns  {returns}{' (cut off by the limit)' if video.cut else ''}")
     typer.echo(
-        f"film     {video.seconds:.1f} s, {video.frames:,} frames of {video.width} × {video.height}"
-        f" at {video.fps:g} a second"
+        f"video    {video.seconds:.1f} s, {video.frames:,} frames of {video.width} × {video.height}"
+        f" at {video.fps:g} per second"
     )

@@ -1,4 +1,4 @@
-"""Checkpoints: weights and training state of one moment, whole or not there at all.
+"""Checkpoints: weights and training state of one moment, complete or absent.
 
 Three files under `checkpoints/`, named by env steps:
 
@@ -8,7 +8,7 @@ Three files under `checkpoints/`, named by env steps:
 
 The JSON is written last and removed first, so it exists only while the arrays it names do. A step
 that is saved again writes its arrays under a second name (`000000012288-1.…`) and then replaces
-the JSON: at no moment is there less than one whole checkpoint.
+the JSON: at no moment is there less than one complete checkpoint.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def save_checkpoint(
         )
     for part in _PARTS:
         write_atomic(checkpoint.arrays_path(part, copy), data[part], sync_folder=False)
-    fsync_folder(run.checkpoints)  # the arrays must be there before the JSON says so
+    fsync_folder(run.checkpoints)  # the arrays must be there before the JSON that names them
     write_atomic(checkpoint.json_path, _json({**document, "checksum": sha256(_json(document))}))
     if before is not None:
         _unlink_arrays(checkpoint, before.copy)
@@ -202,7 +202,7 @@ def resolve(run: RunFolder, reference: str | int | None = None) -> Checkpoint:
     text = str(reference)
     if not (text.isascii() and text.isdigit()):
         hint = did_you_mean(text, ["@last", "@best"])
-        raise GymnastError(f"no checkpoint {text!r} in run {run.id}: say @last, @best or an env step{hint}")
+        raise GymnastError(f"no checkpoint {text!r} in run {run.id}: use @last, @best or an env step{hint}")
     steps = int(text)
     nearest = min(known, key=lambda c: abs(c.env_steps - steps))
     if nearest.env_steps != steps:
@@ -238,8 +238,8 @@ def prune(run: RunFolder, keep: int) -> None:
 
 
 def rewind(run: RunFolder, checkpoint: Checkpoint) -> None:
-    """Before training goes on from `checkpoint`: drop what came after it and what a killed process
-    left behind, so that no checkpoint of a future that never happens is ever the last or the best.
+    """Before training resumes from `checkpoint`: drop what came after it and what a killed process
+    left behind, so that no checkpoint from after that point is ever the last or the best.
     Needs the run's lock."""
     _remove([later for later in list_checkpoints(run) if later.env_steps > checkpoint.env_steps])
     _remove_orphans(run)
@@ -262,7 +262,7 @@ def _verified(checkpoint: Checkpoint, sidecar: Sidecar, part: str) -> bytes:
 
 
 def sidecar_or_none(checkpoint: Checkpoint) -> Sidecar | None:
-    """Its JSON, if that is whole."""
+    """Its JSON, if that is intact."""
     try:
         return checkpoint.sidecar()
     except DamagedCheckpoint:

@@ -1,7 +1,7 @@
 """The index of all runs: `registry.json`, newest first.
 
-It is a cache. What started a run stands in its run.json, how it stands in its status.json; both
-are written before the index, so the index can be lost, damaged or behind and is rebuilt from them.
+It is a cache. What started a run is in its run.json, its current state in its status.json; both
+are written before the index, so the index can be lost, damaged or outdated and is rebuilt from them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RunEntry:
     algo: str = ""
     seed: int | None = None
     created: str = ""
-    # How it stands, from status.json.
+    # Its current state, from status.json.
     status: Status = "running"
     reason: str | None = None  # why it ended, in words
     solved: bool = False
@@ -59,9 +59,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "solved": (bool,),
 }
 _FLAGS = {"solved"}
-_STARTED = ("id", "name", "env", "variant", "algo", "seed", "created")
-_STANDS = tuple(field.name for field in fields(RunEntry) if field.name not in _STARTED)
-# What `update` takes, and the plain type that NumPy's numbers are brought to.
+_START_KEYS = ("id", "name", "env", "variant", "algo", "seed", "created")
+_STATUS_KEYS = tuple(field.name for field in fields(RunEntry) if field.name not in _START_KEYS)
+# What `update` takes, and the plain type that NumPy's numbers are converted to.
 _PLAIN: dict[str, type] = {
     **dict.fromkeys(("status", "reason"), str),
     **dict.fromkeys(("best_score", "last_score", "seconds"), float),
@@ -70,26 +70,26 @@ _PLAIN: dict[str, type] = {
 }
 
 
-def update(root: Path, run_id: str, **stands: Any) -> RunEntry:
-    """Record how a run stands: any of status, reason, solved, best_score, last_score, env_steps,
+def update(root: Path, run_id: str, **changes: Any) -> RunEntry:
+    """Record the state of a run: any of status, reason, solved, best_score, last_score, env_steps,
     seconds. The rest stays as it was; the score AUC is computed when the run ends."""
-    for name in stands:
+    for name in changes:
         if name not in _PLAIN:
             raise GymnastError(f"the registry has no field {name!r}{did_you_mean(name, _PLAIN)}")
-    if stands.get("status", "running") not in STATUSES:
-        raise GymnastError(f"a run is {', '.join(STATUSES)}, not {stands['status']!r}")
-    if stands.get("status") == "running":
-        stands.setdefault("reason", None)  # a resumed run has not ended after all
+    if changes.get("status", "running") not in STATUSES:
+        raise GymnastError(f"a run is {', '.join(STATUSES)}, not {changes['status']!r}")
+    if changes.get("status") == "running":
+        changes.setdefault("reason", None)  # a resumed run has not ended
     run = open_run(root, run_id)
     plain: dict[str, Any] = {
-        name: None if value is None else _PLAIN[name](value) for name, value in stands.items()
+        name: None if value is None else _PLAIN[name](value) for name, value in changes.items()
     }
     entry = replace(_read_entry(run), **plain, updated=now())
     if entry.status != "running":
         entry = replace(entry, score_auc=score_auc.of_run(run))
     document = asdict(entry)
     write_atomic(
-        run.status_path, json.dumps({name: _finite(document[name]) for name in _STANDS}, indent=1) + "\n"
+        run.status_path, json.dumps({name: _finite(document[name]) for name in _STATUS_KEYS}, indent=1) + "\n"
     )
     with _locked(root):
         known = _read_index(root) or {}
@@ -99,24 +99,24 @@ def update(root: Path, run_id: str, **stands: Any) -> RunEntry:
 
 
 def entries(root: Path) -> list[RunEntry]:
-    """Every run under `root`, newest first. A run that says it is running though no process trains
-    it was killed: it is listed as interrupted."""
+    """Every run under `root`, newest first. A run that is recorded as running though no process
+    trains it was killed: it is listed as interrupted."""
     runs = {run.id: run for run in run_folders(root)}
     index = _read_index(root)
     known = {run_id: entry for run_id, entry in (index or {}).items() if run_id in runs}
     for run_id, run in runs.items():
-        # Whatever was running when the index was written may have moved on since.
+        # A run that was running when the index was written may have changed since.
         if run_id not in known or known[run_id].status == "running":
             known[run_id] = _read_entry(run)
     if runs and known != index:
-        # Mending the index for the next reader is a courtesy: a folder that may only be read still lists.
+        # Updating the index is optional: a read-only folder can still be listed.
         with suppress(GymnastError):
-            _mend(root, known)
+            _update_index(root, known)
     return _newest_first([_as_it_is(runs[run_id], entry) for run_id, entry in known.items()])
 
 
 def entry_of(run: RunFolder) -> RunEntry:
-    """One run as it stands now; a killed one never computed its score AUC, so that is done here."""
+    """One run in its current state; a killed one never computed its score AUC, so that is done here."""
     entry = _as_it_is(run, _read_entry(run))
     if entry.status == "interrupted" and entry.score_auc is None:
         return replace(entry, score_auc=score_auc.of_run(run))
@@ -124,16 +124,16 @@ def entry_of(run: RunFolder) -> RunEntry:
 
 
 def rebuild(root: Path) -> list[RunEntry]:
-    """Write the index anew from the folders."""
+    """Write the index again from the folders."""
     with _locked(root):
         _write_index(root, {run.id: _read_entry(run) for run in run_folders(root)})
     return entries(root)
 
 
-def _mend(root: Path, seen: dict[str, RunEntry]) -> None:
+def _update_index(root: Path, seen: dict[str, RunEntry]) -> None:
     with _locked(root):
         latest = _read_index(root) or {}
-        # An update may have come in since `seen` was read: it knows better.
+        # An update written since `seen` was read is newer.
         merged = {
             run_id: max(entry, latest.get(run_id, entry), key=lambda e: e.updated)
             for run_id, entry in seen.items()
@@ -151,15 +151,17 @@ def _as_it_is(run: RunFolder, entry: RunEntry) -> RunEntry:
 
 
 def _read_entry(run: RunFolder) -> RunEntry:
-    """From the run's own files; checkpoints and metrics stand in for a lost status.json."""
+    """From the run's own files; checkpoints and metrics replace a lost status.json."""
     started = run.info()
-    stands = read_json(run.status_path)
-    if stands is None:
-        stands = _guess(run)
-    elif "score_auc" not in stands:  # written before there was one
-        stands = {**stands, "score_auc": score_auc.of_run(run)}
-    values = {name: started.get(name) for name in _STARTED} | {name: stands.get(name) for name in _STANDS}
-    # A copied or renamed folder goes by its folder's name.
+    state = read_json(run.status_path)
+    if state is None:
+        state = _guess(run)
+    elif "score_auc" not in state:  # written before there was one
+        state = {**state, "score_auc": score_auc.of_run(run)}
+    values = {name: started.get(name) for name in _START_KEYS} | {
+        name: state.get(name) for name in _STATUS_KEYS
+    }
+    # The id of a copied or renamed folder is its folder's name.
     return RunEntry(**{**_sound(values), "id": run.id})
 
 
@@ -180,7 +182,7 @@ def _guess(run: RunFolder) -> dict[str, Any]:
 
 
 def _sound(values: dict[str, Any]) -> dict[str, Any]:
-    """What has the type it should; a hand that edits JSON slips."""
+    """The values that have the right type; a file may have been edited by hand."""
     return {
         name: value
         for name, value in values.items()
@@ -219,7 +221,7 @@ def _newest_first(items: Any) -> list[RunEntry]:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no word for NaN and infinity; as a score they mean none."""
+    """JSON has no NaN and infinity; as a score they mean none."""
     return None if isinstance(value, float) and value - value != 0 else value
 
 

@@ -37,7 +37,7 @@ class CheckpointInfo:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """How a run stands, what started it, its evaluations, and its checkpoints, newest first."""
+    """The state of a run, what started it, its evaluations, and its checkpoints, newest first."""
 
     run: RunEntry
     path: str
@@ -73,7 +73,7 @@ class Comparison:
 
 
 def summarise(run: RunFolder) -> RunSummary:
-    """All that the folder of a run has to say."""
+    """Everything that the folder of a run records."""
     info = run.info()
     known = list_checkpoints(run)
     best = best_checkpoint(run)

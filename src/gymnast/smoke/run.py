@@ -1,4 +1,4 @@
-"""Trying presets: each in a process of its own, which may crash or hang without harm to the others."""
+"""Trying presets: each in a process of its own, so that a crash or hang does not affect the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,12 +21,12 @@ from gymnast.config.catalogue import Entry, entries
 from gymnast.errors import GymnastError, did_you_mean
 
 STAGES = ("train", "eval", "video", "resume")
-_LAST_WORDS = 300  # characters of what a crashed process said
+_LAST_OUTPUT = 300  # characters of the last output of a crashed process
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one preset fared."""
+    """How one preset did."""
 
     preset: str
     family: str
@@ -165,10 +165,9 @@ class _Children:
 
 
 def _try_one(preset: Preset, folder: Path, seconds: float, children: _Children) -> Outcome:
-    outcome = Outcome(preset.reference, preset.family)
+    blank = Outcome(preset.reference, preset.family)
     if preset.problem is not None:
-        outcome.status, outcome.reason = "failed", preset.problem
-        return outcome
+        return replace(blank, status="failed", reason=preset.problem)
     folder.mkdir(parents=True)
     began = time.monotonic()
     command = [sys.executable, "-m", "gymnast.smoke.stages", preset.reference, str(folder / "runs")]
@@ -178,42 +177,44 @@ def _try_one(preset: Preset, folder: Path, seconds: float, children: _Children) 
     with (folder / "errors").open("w+") as errors:
         child = children.start(command, environment, errors)
         try:
-            said, _ = child.communicate(timeout=seconds)
+            output, _ = child.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             late = True
             children.end(child)
-            said, _ = child.communicate()
+            output, _ = child.communicate()
         finally:
             children.end(child)
         errors.seek(0)
         complaints = errors.read().strip()
-    outcome.seconds = time.monotonic() - began
-    _read(outcome, said)
-    if outcome.status == "ok" and (late or child.returncode):
-        stage = next((stage for stage in STAGES if stage not in outcome.stages), "the end")
-        outcome.status = "failed"
-        outcome.stages[stage] = False
-        outcome.reason = (
-            f"{stage}: not done after {seconds:g} s"
-            if late
-            else f"{stage}: {_how_it_ended(child.returncode)}{_last_words(complaints)}"
-        )
-    return outcome
+    outcome = replace(_read(blank, output), seconds=time.monotonic() - began)
+    if outcome.status != "ok" or not (late or child.returncode):
+        return outcome
+    stage = next((stage for stage in STAGES if stage not in outcome.stages), "the end")
+    how = (
+        f"not done after {seconds:g} s"
+        if late
+        else _how_it_ended(child.returncode) + _last_output(complaints)
+    )
+    return replace(
+        outcome, status="failed", stages={**outcome.stages, stage: False}, reason=f"{stage}: {how}"
+    )
 
 
-def _read(outcome: Outcome, said: str) -> None:
-    """Take in what the process told, line by line; a line that was cut off says nothing."""
-    for line in said.splitlines():
+def _read(blank: Outcome, output: str) -> Outcome:
+    """What the process reported, line by line; a line that was cut off is skipped."""
+    stages: dict[str, bool] = {}
+    reason: str | None = None
+    for line in output.splitlines():
         try:
-            told = json.loads(line)
+            report = json.loads(line)
         except ValueError:
             continue
-        if "skip" in told:
-            outcome.status, outcome.reason = "skipped", told["skip"]
-            return
-        outcome.stages[told["stage"]] = told["ok"]
-        if not told["ok"] and outcome.reason is None:
-            outcome.status, outcome.reason = "failed", f"{told['stage']}: {told['reason']}"
+        if "skip" in report:
+            return replace(blank, status="skipped", stages=stages, reason=report["skip"])
+        stages[report["stage"]] = report["ok"]
+        if not report["ok"] and reason is None:
+            reason = f"{report['stage']}: {report['reason']}"
+    return replace(blank, status="ok" if reason is None else "failed", stages=stages, reason=reason)
 
 
 def _how_it_ended(code: int) -> str:
@@ -225,5 +226,5 @@ def _how_it_ended(code: int) -> str:
         return f"the process was ended by signal {-code}"
 
 
-def _last_words(text: str) -> str:
-    return f": {text.splitlines()[-1][:_LAST_WORDS]}" if text else ""
+def _last_output(text: str) -> str:
+    return f": {text.splitlines()[-1][:_LAST_OUTPUT]}" if text else ""
