@@ -90,7 +90,7 @@ def test_signatures_stay(name: str) -> None:
     assert all(p.kind is p.KEYWORD_ONLY for p in keyword_only)
 
 
-def test_what_comes_back_stays() -> None:
+def test_result_fields_stay() -> None:
     assert [field.name for field in dataclasses.fields(api.Run)] == ["folder", "outcome"]
     assert {"run", "checkpoint", "env_steps", "episodes", "mean_return", "std_return", "min_return"} <= {
         field.name for field in dataclasses.fields(api.Evaluation)
@@ -122,7 +122,7 @@ def test_overrides_may_be_a_map_or_words(runs: Path) -> None:
     assert one.metrics()[-1]["train/loss/total"] == two.metrics()[-1]["train/loss/total"]
 
 
-def test_runs_go_where_they_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_kept_in_the_folder_that_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GYMNAST_RUNS_DIR", str(tmp_path / "by environment"))
     by_environment = api.train("CartPole-v1:ppo", overrides={**SHORT, "eval.every": 1}, max_env_steps=128)
@@ -162,7 +162,7 @@ def test_policy_plays_in_any_loop(run: api.Run) -> None:
     assert policy.values(obs[None]).shape == (1,)
 
 
-def test_unknown_things_are_named(run: api.Run, runs: Path) -> None:
+def test_unknown_runs_checkpoints_and_keys_are_errors(run: api.Run, runs: Path) -> None:
     for call in (
         lambda: api.evaluate("nosuch", runs_dir=runs),
         lambda: api.evaluate(f"{run.id}/@bset", runs_dir=runs),
@@ -201,7 +201,7 @@ class TestInitFrom:
         assert new.metrics()[0]["time/env_steps"] == 128, "its own counters begin at 0"
         assert run.id in {entry.id for entry in registry.entries(runs)}
 
-    def test_goes_on_exactly_when_resumed(self, run: api.Run, runs: Path) -> None:
+    def test_resume_is_exact(self, run: api.Run, runs: Path) -> None:
         start = {"reference": "CartPole-v1:ppo", "init_from": run.id, "runs_dir": runs}
         whole = api.train(overrides=SHORT, max_env_steps=512, **start)
         part = api.train(overrides=SHORT, max_env_steps=512, **start)
@@ -330,13 +330,13 @@ EVAL_KEYS = {
 def test_json_keys_stay(run: api.Run, runs: Path) -> None:
     """What scripts read from `--json`."""
 
-    def said(*words: str) -> dict[str, Any]:
+    def printed(*words: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "gymnast", *words, "--json", "--runs-dir", str(runs)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         read: dict[str, Any] = json.loads(done.stdout)
         return read
 
-    assert said("eval", run.id, "--episodes", "2").keys() == EVAL_KEYS
-    trained = said("train", "CartPole-v1:ppo", "--max-env-steps", "1k", "eval.every=0")
+    assert printed("eval", run.id, "--episodes", "2").keys() == EVAL_KEYS
+    trained = printed("train", "CartPole-v1:ppo", "--max-env-steps", "1k", "eval.every=0")
     assert trained.keys() == TRAIN_KEYS
     assert trained["best_score"] is None

@@ -33,9 +33,9 @@ def best_of(root: Path) -> str:
     return str(entry["id"])
 
 
-def scored(root: Path, new_run: NewRun, score: float | None, **stands: Any) -> RunFolder:
+def scored(root: Path, new_run: NewRun, score: float | None, **changes: Any) -> RunFolder:
     run = new_run()
-    registry.update(root, run.id, status="finished", best_score=score, **stands)
+    registry.update(root, run.id, status="finished", best_score=score, **changes)
     return run
 
 

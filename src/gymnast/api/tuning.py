@@ -1,4 +1,4 @@
-"""How an environment is stepped fastest on this machine."""
+"""The fastest way to step an environment on this machine."""
 
 from __future__ import annotations
 

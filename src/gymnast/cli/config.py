@@ -38,8 +38,8 @@ def show(
 ) -> None:
     """Print the resolved settings and where each came from, and the network that they make.
 
-    Settings without effect in this config (of other families of games, of images or a memory that it has
-    not) are left out unless changed; --all and --json print every one. What is printed is a config again.
+    Settings without effect here (of other games, of images or a memory that this config does not use) are
+    left out unless they were changed; --all and --json print all. What is printed can be saved and loaded.
 
     \b
     Examples:

@@ -47,7 +47,7 @@ def envs(
     if not found:
         elsewhere = f", and of {', '.join(missing)} none is installed" if missing else ""
         raise GymnastError(
-            f"no environment is like {words!r}; `gymnast envs --all` lists every one{elsewhere}"
+            f"no environment matches {words!r}; `gymnast envs --all` lists every one{elsewhere}"
         )
 
     _print_table(found)

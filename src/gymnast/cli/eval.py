@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 def evaluate(
     reference: Annotated[
         str,
-        typer.Argument(metavar="RUN[/CKPT]", help="A run, by id, prefix or @last; its @best unless named."),
+        typer.Argument(
+            metavar="RUN[/CKPT]",
+            help="An id, the beginning of one, @last, @best or a path; its best checkpoint unless named.",
+        ),
     ] = "@last",
     episodes: Annotated[
         int, typer.Option(min=1, help="How many episodes; of a mix, of each of its tasks.")
@@ -36,11 +39,15 @@ def evaluate(
 ) -> None:
     """Evaluate a run's checkpoint over many episodes.
 
+    RUN may be @last, the newest, or @best, the one that `gymnast runs best` prints. CKPT may be @last, @best
+    (the highest score, the latest of equal ones; in a mix those that solve every task come first) or its
+    env steps.
+
     \b
     Examples:
-      gymnast eval                           the best checkpoint of the last run
+      gymnast eval                          the best checkpoint of the last run
       gymnast eval @last/@last --episodes 20
-      gymnast eval 2026 --stochastic --json  a run by the start of its id
+      gymnast eval k3v --stochastic --json  a run by the start of its id
     """
     result = api.evaluate(
         reference, episodes=episodes, stochastic=stochastic, seed=seed, n_envs=n_envs, runs_dir=runs_dir

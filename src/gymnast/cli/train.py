@@ -86,7 +86,7 @@ def train(
     """Train an agent, or resume a run.
 
     REFERENCE is what to train: a preset (CartPole-v1:ppo), a file (my.yaml:variant) or any env id.
-    KEY=VALUE changes a setting; `gymnast config show REFERENCE` lists them.
+    KEY=VALUE changes a setting; `gymnast config show REFERENCE` lists those that apply.
 
     \b
     Examples:
@@ -177,7 +177,7 @@ def _parse(option: str, text: str | None, parse: Callable[[str], Any]) -> Any:
     except ValueError as error:
         raise GymnastError(f"{option}: {error}") from None
     if value <= 0:
-        raise GymnastError(f"{option}: {text!r} must be more than 0")
+        raise GymnastError(f"{option} must be more than 0, got {text!r}")
     return value
 
 

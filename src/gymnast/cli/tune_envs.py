@@ -1,4 +1,4 @@
-"""gymnast tune-envs: how an environment is stepped fastest on this machine."""
+"""gymnast tune-envs: the fastest way to step an environment on this machine."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def tune_envs(
         list[Path] | None, typer.Option("--config-dir", help="A folder of your own configs.")
     ] = None,
 ) -> None:
-    """Measure how an environment is stepped fastest on this machine.
+    """Measure the fastest way to step an environment on this machine.
 
     Every backend that can step it, with different numbers of envs and of processes or threads, each in a
-    process of its own and with random actions. The result is remembered: `env.n_envs=auto` goes by it.
+    process of its own and with random actions. The result is remembered: `env.n_envs=auto` uses it.
 
     \b
     Examples:
@@ -67,11 +67,11 @@ def tune_envs(
         return
     typer.echo(f"\nchoice: {' '.join(tuning.choice.settings)}")
     typer.echo(f"because it is {tuning.reason}")
-    typer.echo("remembered for this machine: env.n_envs=auto takes it")
+    typer.echo("remembered for this machine: env.n_envs=auto uses it")
     if tuning.same_experience:
         typer.echo(
-            "note: parallel envs give the same experience: copies with different seeds that do the same see"
-            " the same; sticky-actions in env.wrappers would make them differ"
+            "note: parallel envs give the same experience: copies with different seeds and the same actions"
+            " see the same; sticky-actions in env.wrappers would make them differ"
         )
 
 

@@ -40,7 +40,10 @@ Out = Annotated[
 def record(
     reference: Annotated[
         str,
-        typer.Argument(metavar="RUN[/CKPT]", help="A run, by id, prefix or @last; its @best unless named."),
+        typer.Argument(
+            metavar="RUN[/CKPT]",
+            help="An id, the beginning of one, @last, @best or a path; its best checkpoint unless named.",
+        ),
     ] = "@last",
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 1,
     max_steps: Annotated[int, typer.Option(min=1, help="The video ends after this many steps.")] = 5000,
@@ -77,7 +80,7 @@ def record(
 @app.command()
 def progress(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="An id, the beginning of one, @last or a path.")
+        str, typer.Argument(metavar="RUN", help="An id, the beginning of one, @last, @best or a path.")
     ] = "@last",
     checkpoints: Annotated[int, typer.Option(min=1, help="How many of its checkpoints, at most.")] = 5,
     seconds: Annotated[float, typer.Option(min=0.5, help="The longest that one of them plays.")] = 8.0,

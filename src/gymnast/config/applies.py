@@ -71,6 +71,7 @@ _RULES: dict[str, Rule] = {
     "policy.encoder_kwargs": lambda c, f: _own_encoder(c),
     "policy.shared_encoder": lambda c, f: f.images or f.discrete or _own_encoder(c),
     "policy.image": lambda c, f: f.images,
+    "policy.image.channels": lambda c, f: c.policy.encoder == "impala",
     "policy.popart_rate": lambda c, f: c.policy.popart,
     "policy.clip_obs": lambda c, f: c.policy.normalize_obs != "none",
     "policy.discrete_obs": lambda c, f: f.discrete,

@@ -41,7 +41,10 @@ def of_env(found: Sequence[RunEntry], env: str | None) -> list[RunEntry]:
     chosen = [entry for entry in found if entry.env.lower() == wanted]
     chosen = chosen or [entry for entry in found if wanted in entry.env.lower()]
     if not chosen:
-        raise GymnastError(f"no run of {env!r}{did_you_mean(env, {entry.env for entry in found})}")
+        envs = sorted({entry.env for entry in found})
+        raise GymnastError(
+            f"no run of {env!r}" + (did_you_mean(env, envs) or f"; there are runs of {', '.join(envs)}")
+        )
     return chosen
 
 
