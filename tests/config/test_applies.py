@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from gymnast import api
 from gymnast.config import applies
 from gymnast.config.catalogue import references
 from gymnast.config.dump import dump_config
 from gymnast.config.files import config_folders, names_in
-from gymnast.config.load import load_config
+from gymnast.config.load import ResolvedConfig, load_config
 from gymnast.config.reading import parse_yaml
+from gymnast.config.schema import Config
 
 PACKAGED = references(names_in(config_folders()[-1:]), config_folders()[-1:])
 
@@ -32,6 +36,57 @@ def test_every_preset_reads_back_equal(reference: str, tmp_path: Path) -> None:
         file.write_text(resolved.text(every=every), encoding="utf-8")
         assert load_config(str(file)).config == resolved.config
     assert resolved.left_out, "no preset needs everything"
+
+
+CHANGES = {
+    "precision": "bf16",
+    "env.backend": "sync",
+    "env.workers": 3,
+    "env.restarts.budget": 2,
+    "env.atari.obs": "ram",
+    "env.actions": ["FIRE"],
+    "policy.shared": True,
+    "policy.memory": "gru",
+    "policy.memory_size": 7,
+    "policy.image.channels": [8],
+    "policy.popart": True,
+    "policy.popart_rate": 0.5,
+    "policy.normalize_obs": "bounds",
+    "policy.clip_obs": 3.0,
+    "policy.discrete_obs": "embedding",
+    "policy.embedding_size": 5,
+    "policy.gaussian": "squashed",
+    "algo.sequence_length": 16,
+    "algo.value_loss": "huber",
+    "algo.huber_delta": 2.0,
+    "algo.normalize_reward": True,
+    "algo.clip_reward": None,
+    "video.record": "best",
+    "video.fps": 12.0,
+}
+BASES = [load_config(reference) for reference in ("ALE/Pong-v5:ppo", "LunarLander-v3:ppo", "CartPole-v1:a2c")]
+
+
+FACTS = st.builds(applies.SpaceFacts, st.booleans(), st.booleans(), st.booleans())
+
+
+@given(st.sampled_from(BASES), st.sets(st.sampled_from(sorted(CHANGES))), FACTS)
+def test_any_changes_read_back_equal(base: ResolvedConfig, keys: set[str], facts: applies.SpaceFacts) -> None:
+    data = base.config.model_dump()
+    for key in keys:
+        *sections, last = key.split(".")
+        inside = data
+        for section in sections:
+            inside = inside[section]
+        inside[last] = CHANGES[key]
+    try:
+        config = Config.model_validate(data)
+    except ValidationError:
+        assume(False)
+    left_out = applies.without_effect(config, facts)
+    text = dump_config(config, leave_out=left_out)
+    assert Config.model_validate(parse_yaml(text, "shown")) == config
+    assert not any(f"{changed}.".startswith(f"{key}.") for key in left_out for changed in keys)
 
 
 def test_other_families_are_left_out() -> None:
