@@ -43,7 +43,7 @@ def invoke(root: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     return call
 
 
-def make_run(root: Path, env: str, scores: dict[int, float], lr: float = 0.001, **stands: Any) -> RunFolder:
+def make_run(root: Path, env: str, scores: dict[int, float], lr: float = 0.001, **changes: Any) -> RunFolder:
     run = create_run(
         root,
         f"{env}:ppo",
@@ -74,7 +74,7 @@ def make_run(root: Path, env: str, scores: dict[int, float], lr: float = 0.001, 
     update(
         root,
         run.id,
-        **{"status": "finished", "best_score": best, "env_steps": max(scores, default=0), **stands},
+        **{"status": "finished", "best_score": best, "env_steps": max(scores, default=0), **changes},
     )
     return run
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gymnast import api
-from gymnast.detached import DetachedRun, start_detached
+from gymnast.api.detached import DetachedRun, start_detached
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_metrics
 from gymnast.runs import control

@@ -92,7 +92,7 @@ def test_without_the_extra_nothing_begins(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_films_of_what_is_scored_elsewhere(tmp_path: Path) -> None:
-    with pytest.raises(GymnastError, match=r"video.record: every films .* eval.background .* say best"):
+    with pytest.raises(GymnastError, match=r"video.record: every records .* eval.background .* use best"):
         train(tmp_path, video__record="every", eval__background=True)
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import typer
 
+from gymnast import api
+
 
 def train_detached(
     reference: str | None, options: dict[str, Any], runs_dir: str | None, quiet: bool, as_json: bool
 ) -> None:
     """Start it and print its id; with --json also where it is, and its process."""
-    from gymnast.detached import start_detached
-
-    run = start_detached(
+    run = api.start_detached(
         reference, runs_dir=runs_dir, notify=lambda text: typer.echo(text, err=True), **options
     )
     if as_json:

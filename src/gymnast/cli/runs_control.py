@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gymnast import api
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
-    from gymnast.runs.registry import RunEntry
+    from gymnast.api import RunEntry
 
 RunName = Annotated[
     str, typer.Argument(metavar="RUN", help="An id, the beginning of one, @last, @best or a path.")
@@ -21,7 +22,7 @@ RunName = Annotated[
 Timeout = Annotated[str, typer.Option(metavar="TIME", help="How long to wait: seconds, or 10m.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Whether to wait until it is done.")]
 RunsDir = Annotated[
-    Path | None, typer.Option("--runs-dir", help="Where runs live; else GYMNAST_RUNS_DIR, else ./runs.")
+    Path | None, typer.Option("--runs-dir", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -32,9 +33,7 @@ def stop(
     run: RunName, timeout: Timeout = "60", wait: Wait = True, runs_dir: RunsDir = None, as_json: Json = False
 ) -> None:
     """Have a run finish its update, save and end."""
-    from gymnast.runs import control
-
-    entry = control.stop(run, wait=wait, timeout=_seconds(timeout), runs_dir=runs_dir)
+    entry = api.stop_run(run, wait=wait, timeout=_seconds(timeout), runs_dir=runs_dir)
     _report(entry, "will stop after this update" if not wait else _how_it_ended(entry), as_json)
 
 
@@ -42,9 +41,7 @@ def pause(
     run: RunName, timeout: Timeout = "60", wait: Wait = True, runs_dir: RunsDir = None, as_json: Json = False
 ) -> None:
     """Have a run wait after its update; a paused one stays paused."""
-    from gymnast.runs import control
-
-    entry = control.pause(run, wait=wait, timeout=_seconds(timeout), runs_dir=runs_dir)
+    entry = api.pause_run(run, wait=wait, timeout=_seconds(timeout), runs_dir=runs_dir)
     _report(entry, "is paused" if entry.paused else _not_yet(entry, wait, "will pause"), as_json)
 
 
@@ -52,9 +49,7 @@ def resume(
     run: RunName, timeout: Timeout = "60", wait: Wait = True, runs_dir: RunsDir = None, as_json: Json = False
 ) -> None:
     """Have a paused run train again. (A run that has ended: gymnast train --resume RUN.)"""
-    from gymnast.runs import control
-
-    entry = control.resume_paused(run, wait=wait, timeout=_seconds(timeout), runs_dir=runs_dir)
+    entry = api.resume_paused_run(run, wait=wait, timeout=_seconds(timeout), runs_dir=runs_dir)
     _report(entry, _not_yet(entry, wait, "will resume") if entry.paused else "is training", as_json)
 
 
@@ -62,12 +57,8 @@ def checkpoint(
     run: RunName, timeout: Timeout = "60", wait: Wait = True, runs_dir: RunsDir = None, as_json: Json = False
 ) -> None:
     """Have a run save a checkpoint after its update."""
-    from gymnast.runs import control
-    from gymnast.runs.references import find_run
-    from gymnast.runs.store import runs_root
-
-    folder = find_run(runs_root(runs_dir), run)
-    steps = control.checkpoint(folder, wait=wait, timeout=_seconds(timeout))
+    folder = api.find_run(run, runs_dir=runs_dir)
+    steps = api.checkpoint_run(folder, wait=wait, timeout=_seconds(timeout))
     if as_json:
         typer.echo(json.dumps({"id": folder.id, "env_steps": steps}))
     else:
@@ -87,12 +78,8 @@ def watch(
 ) -> None:
     """Follow a run until it ends; Ctrl-C leaves it alone. The exit code is that of its training."""
     from gymnast.metrics.sinks.console import PlainConsole
-    from gymnast.runs import control
-    from gymnast.runs.references import find_run
-    from gymnast.runs.registry import entry_of
-    from gymnast.runs.store import runs_root
 
-    folder = find_run(runs_root(runs_dir), run)
+    folder = api.find_run(run, runs_dir=runs_dir)
     console = PlainConsole()
 
     def show_pause(paused: bool) -> None:
@@ -106,15 +93,15 @@ def watch(
             console.updated(row)
 
     if not as_json:
-        entry = entry_of(folder)
+        entry = api.run_state(folder)
         typer.echo(f"{entry.name or entry.env}: run {folder.id} in {folder.path}")
     try:
-        for row in control.watch(folder, from_start=from_start, on_pause=show_pause):
+        for row in api.watch_run(folder, from_start=from_start, on_pause=show_pause):
             show(row)
     except KeyboardInterrupt:
         typer.echo(f"\nrun {folder.id} trains on; stop it with: gymnast runs stop {folder.id}", err=True)
         raise
-    entry = entry_of(folder)
+    entry = api.run_state(folder)
     if not as_json:
         console.note(f"run {folder.id} {_how_it_ended(entry)}")
     raise typer.Exit(EXIT_CODES.get(entry.status, 0))
@@ -124,10 +111,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (stop, pause, resume, checkpoint, wa
 
 
 def _seconds(text: str) -> float:
-    from gymnast.config.values import parse_duration
-
     try:
-        seconds = float(parse_duration(text))
+        seconds = api.parse_duration(text)
     except ValueError as error:
         raise GymnastError(f"--timeout: {error}") from None
     if seconds <= 0:

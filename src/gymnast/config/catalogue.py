@@ -29,7 +29,7 @@ class Entry:
     installed: bool = True
     problem: str | None = None  # why it does not load
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "env": self.env_id,

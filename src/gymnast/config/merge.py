@@ -2,7 +2,7 @@
 
 Maps merge and lists replace. Two maps are replaced as a whole because the old keys would have no
 meaning beside the new ones: `algo` and its `optimizer` when their `name` changes, and a schedule that
-is written anew in another form. A step budget in one unit replaces one in the other.
+is written in another form. A step budget in one unit replaces one in the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Layer:
     data: dict[str, Any]
     label: str  # for people: 'variant ppo', 'command line'
     file: Path | None = None
-    prefix: Keys = ()  # where in the file the map stands, to find its lines
+    prefix: Keys = ()  # where in the file the map is, to find its lines
 
     def line_key(self, path: Keys) -> Keys:
         return (*self.prefix, *path)
@@ -50,7 +50,7 @@ class Merged:
             here = (*path, key)
             old = into.get(key)
             self.origins[here] = layer
-            if isinstance(value, dict) and isinstance(old, dict) and not _starts_anew(here, old, value):
+            if isinstance(value, dict) and isinstance(old, dict) and not _replaces(here, old, value):
                 self._merge(old, value, here, layer)
                 continue
             self._forget_below(here)
@@ -79,7 +79,7 @@ class Merged:
         return data
 
 
-def _starts_anew(path: Keys, old: dict[str, Any], new: dict[str, Any]) -> bool:
+def _replaces(path: Keys, old: dict[str, Any], new: dict[str, Any]) -> bool:
     if path == ("algo",):
         return "name" in new and new["name"] != old.get("name", DEFAULT_ALGO)
     if path == ("algo", "optimizer"):

@@ -2,7 +2,7 @@
 
 The state of a run mixes arrays (moments of the optimiser, observations, env states) with plain
 values (counters, random states as big integers). Arrays go into safetensors; the structure around
-them becomes JSON in which `{"$array": name}` stands for an array and `{"$float": "nan"}` for a
+them becomes JSON in which `{"$array": name}` means an array and `{"$float": "nan"}` for a
 number that JSON has no word for. A dict key that begins with `$` is written with one `$` more.
 """
 
@@ -117,7 +117,7 @@ def unpack(data: bytes) -> dict[str, np.ndarray]:
 
 
 def pack_state(state: Mapping[str, Any]) -> bytes:
-    """A whole nested state as one safetensors file; its structure travels as an array of bytes,
+    """A nested state as one safetensors file; its structure travels as an array of bytes,
     so that the checksum of the file covers it too."""
     structure, arrays = split_arrays(state)
     text = json.dumps(structure, allow_nan=False, separators=(",", ":")).encode()

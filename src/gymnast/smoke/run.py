@@ -1,4 +1,4 @@
-"""Trying presets: each in a process of its own, which may crash or hang without harm to the others."""
+"""Trying presets: each in a process of its own, so that a crash or hang does not affect the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -18,12 +18,12 @@ from gymnast.processes.messages import decode
 from gymnast.processes.start import Child, how_it_ended, start_child
 
 STAGES = ("train", "eval", "video", "resume")
-_LAST_WORDS = 300  # characters of what a crashed process said
+_LAST_OUTPUT = 300  # characters of the last output of a crashed process
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one preset fared."""
+    """How one preset did."""
 
     preset: str
     family: str
@@ -32,7 +32,7 @@ class Outcome:
     status: Literal["ok", "failed", "skipped"] = "ok"
     seconds: float = 0.0
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "preset": self.preset,
             "family": self.family,
@@ -158,10 +158,9 @@ class _Children:
 
 
 def _try_one(preset: Preset, folder: Path, seconds: float, children: _Children) -> Outcome:
-    outcome = Outcome(preset.reference, preset.family)
+    blank = Outcome(preset.reference, preset.family)
     if preset.problem is not None:
-        outcome.status, outcome.reason = "failed", preset.problem
-        return outcome
+        return replace(blank, status="failed", reason=preset.problem)
     folder.mkdir(parents=True)
     began = time.monotonic()
     late = False
@@ -169,39 +168,41 @@ def _try_one(preset: Preset, folder: Path, seconds: float, children: _Children) 
         child = children.start([preset.reference, str(folder / "runs")], errors)
         process = child.process
         try:
-            said, _ = process.communicate(timeout=seconds)
+            output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             late = True
             children.end(child)
-            said, _ = process.communicate()
+            output, _ = process.communicate()
         finally:
             children.end(child)
         errors.seek(0)
         complaints = errors.read().decode(errors="replace").strip()
-    outcome.seconds = time.monotonic() - began
-    _read(outcome, said)
-    if outcome.status == "ok" and (late or process.returncode):
-        stage = next((stage for stage in STAGES if stage not in outcome.stages), "the end")
-        outcome.status = "failed"
-        outcome.stages[stage] = False
-        outcome.reason = (
-            f"{stage}: not done after {seconds:g} s"
-            if late
-            else f"{stage}: the process {how_it_ended(process.returncode)}{_last_words(complaints)}"
-        )
-    return outcome
+    outcome = replace(_read(blank, output), seconds=time.monotonic() - began)
+    if outcome.status != "ok" or not (late or process.returncode):
+        return outcome
+    stage = next((stage for stage in STAGES if stage not in outcome.stages), "the end")
+    how = (
+        f"not done after {seconds:g} s"
+        if late
+        else f"the process {how_it_ended(process.returncode)}{_last_output(complaints)}"
+    )
+    return replace(
+        outcome, status="failed", stages={**outcome.stages, stage: False}, reason=f"{stage}: {how}"
+    )
 
 
-def _read(outcome: Outcome, said: bytes) -> None:
-    """Take in what the process reported."""
-    for told in decode(said):
-        if "skip" in told:
-            outcome.status, outcome.reason = "skipped", told["skip"]
-            return
-        outcome.stages[told["stage"]] = told["ok"]
-        if not told["ok"] and outcome.reason is None:
-            outcome.status, outcome.reason = "failed", f"{told['stage']}: {told['reason']}"
+def _read(blank: Outcome, output: bytes) -> Outcome:
+    """What the process reported, message by message."""
+    stages: dict[str, bool] = {}
+    reason: str | None = None
+    for report in decode(output):
+        if "skip" in report:
+            return replace(blank, status="skipped", stages=stages, reason=report["skip"])
+        stages[report["stage"]] = report["ok"]
+        if not report["ok"] and reason is None:
+            reason = f"{report['stage']}: {report['reason']}"
+    return replace(blank, status="ok" if reason is None else "failed", stages=stages, reason=reason)
 
 
-def _last_words(text: str) -> str:
-    return f": {text.splitlines()[-1][:_LAST_WORDS]}" if text else ""
+def _last_output(text: str) -> str:
+    return f": {text.splitlines()[-1][:_LAST_OUTPUT]}" if text else ""

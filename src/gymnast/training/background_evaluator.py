@@ -22,7 +22,7 @@ from gymnast.policies.policy import Policy
 from gymnast.processes.messages import has_arrived, receive, receive_attached, send
 from gymnast.processes.start import Child, start_child
 from gymnast.rollout.evaluate import Score
-from gymnast.runs.arrays import pack
+from gymnast.runs.arrays import pack, unpack
 from gymnast.training.evaluator import InlineEvaluator, Progress, Result
 from gymnast.training.run.notices import passed_on
 
