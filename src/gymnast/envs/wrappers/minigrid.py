@@ -60,6 +60,10 @@ class MiniGridPlanes(ObservationChange):
             parts["mission"] = gym.spaces.MultiDiscrete([len(self._words) + 1] * self._length)
         self._whole = len(parts) > 1
         self.observation_space = gym.spaces.Dict(parts) if self._whole else planes
+        if any(cls.__module__.startswith("minigrid.") for cls in type(env.unwrapped).__mro__):
+            from gymnast.envs.families.minigrid.quick_view import quicken_view
+
+            quicken_view(env.unwrapped)
 
     def observation(self, observation: dict[str, Any]) -> Any:
         planes = PLANES.take(observation["image"] @ _WEIGHTS, axis=0)

@@ -36,6 +36,7 @@ def spreading(size: int) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(next_lit), np.stack(lit, axis=1)
 
 
+@lru_cache
 def view_steps(size: int) -> np.ndarray:
     """[direction, size, size, 2]: how far, in x and y, each cell of a view is from the agent."""
     steps = np.zeros((4, size, size, 2), np.int64)
