@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gymnast.runs.store import RunFolder
     from gymnast.training.requests import Requests
     from gymnast.training.run.outcome import Outcome
-    from gymnast.video.film import Film
+    from gymnast.video.write import RecordedVideo
 
 Overrides = Mapping[str, Any] | Sequence[str]
 
@@ -89,11 +89,11 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """A film of one checkpoint, or of several from the first to the last."""
+    """A video of one checkpoint, or of several from the first to the last."""
 
     path: Path
     run: str
-    checkpoints: tuple[int, ...]  # env steps of who plays, in the order of the film; 0: before training
+    checkpoints: tuple[int, ...]  # env steps of who plays, in the order of the video; 0: before training
     returns: tuple[float, ...]  # of the episodes, in their order
     lengths: tuple[int, ...]
     cut: bool  # whether the step limit broke an episode off
@@ -232,7 +232,7 @@ def record_video(
     out: str | Path | None = None,
     runs_dir: str | Path | None = None,
 ) -> Video:
-    """Film a checkpoint (of a run: its best, else its last), into the run's folder unless told otherwise.
+    """Record a video of a checkpoint (of a run: its best, else its last); into its folder by default.
 
     Without a seed it plays the first episodes that training was scored on. `task` is one of `env.mix`; the
     first if not given.
@@ -244,7 +244,7 @@ def record_video(
         if value < 1:
             raise GymnastError(f"{name} must be at least 1, got {value}")
     checkpoint = _find_checkpoint(reference, runs_root(runs_dir))
-    film = record_checkpoint(
+    video = record_checkpoint(
         checkpoint,
         episodes=episodes,
         max_steps=max_steps,
@@ -254,7 +254,7 @@ def record_video(
         fps=fps,
         out=None if out is None else Path(out),
     )
-    return _video(film, checkpoint.run.id, (checkpoint.env_steps,))
+    return _video(video, checkpoint.run.id, (checkpoint.env_steps,))
 
 
 def progress_video(
@@ -269,7 +269,7 @@ def progress_video(
     out: str | Path | None = None,
     runs_dir: str | Path | None = None,
 ) -> Video:
-    """One film of how a run learnt: several of its checkpoints, each for at most `seconds`, beside the curve
+    """One video of how a run learnt: several of its checkpoints, each for at most `seconds`, beside the curve
     of its returns."""
     from gymnast.runs.references import find_run
     from gymnast.runs.store import runs_root
@@ -278,7 +278,7 @@ def progress_video(
     if checkpoints < 1:
         raise GymnastError(f"checkpoints must be at least 1, got {checkpoints}")
     folder = run.folder if isinstance(run, Run) else find_run(runs_root(runs_dir), run)
-    film, chosen = record_progress(
+    video, chosen = record_progress(
         folder,
         checkpoints=checkpoints,
         seconds=seconds,
@@ -288,7 +288,7 @@ def progress_video(
         fps=fps,
         out=None if out is None else Path(out),
     )
-    return _video(film, folder.id, chosen)
+    return _video(video, folder.id, chosen)
 
 
 def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None) -> Policy:
@@ -362,17 +362,17 @@ def _find_checkpoint(reference: str | Run, root: Path) -> Checkpoint:
     return resolve(reference.folder) if isinstance(reference, Run) else find_checkpoint(root, reference)
 
 
-def _video(film: Film, run_id: str, checkpoints: tuple[int, ...]) -> Video:
+def _video(video: RecordedVideo, run_id: str, checkpoints: tuple[int, ...]) -> Video:
     return Video(
-        path=film.path,
+        path=video.path,
         run=run_id,
         checkpoints=checkpoints,
-        returns=tuple(film.played.returns),
-        lengths=tuple(film.played.lengths),
-        cut=film.played.cut,
-        width=film.width,
-        height=film.height,
-        fps=film.fps,
-        frames=film.frames,
-        seconds=film.seconds,
+        returns=tuple(video.played.returns),
+        lengths=tuple(video.played.lengths),
+        cut=video.played.cut,
+        width=video.width,
+        height=video.height,
+        fps=video.fps,
+        frames=video.frames,
+        seconds=video.seconds,
     )

@@ -24,7 +24,7 @@ from gymnast.errors import GymnastError, did_you_mean
 COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("gymnast.cli.train:app", "Train an agent, or go on with a run."),
     "eval": ("gymnast.cli.eval:evaluate", "Score a run's checkpoint over many episodes."),
-    "video": ("gymnast.cli.video:app", "Film a run: one checkpoint, or how it learnt."),
+    "video": ("gymnast.cli.video:app", "Record videos of a run: one checkpoint, or how it learnt."),
     "runs": ("gymnast.cli.runs:app", "List, show, compare and remove runs."),
     "envs": ("gymnast.cli.envs:envs", "Find environments and their presets."),
     "roms": ("gymnast.cli.roms:app", "Import and list games for old consoles."),

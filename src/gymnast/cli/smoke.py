@@ -1,4 +1,4 @@
-"""`gymnast smoke`: does every preset train, score, film and resume here?"""
+"""`gymnast smoke`: does every preset train, score, record and resume here?"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def smoke(
     timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a preset is given up.")] = 120.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list, at the end.")] = False,
 ) -> None:
-    """Try presets: train for two updates, score an episode, film it, resume.
+    """Try presets: train for two updates, score an episode, record a video, resume.
 
     Games, networks and algorithms are the presets' own, on a few steps of two envs, in a temporary folder.
     What is not installed is skipped. Exit code 1 if any preset failed.

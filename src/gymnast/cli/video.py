@@ -1,4 +1,4 @@
-"""`gymnast video`: films of a run."""
+"""`gymnast video`: videos of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from gymnast.api import Video
 
-app = typer.Typer(help="Film a run: one checkpoint, or how it learnt.", no_args_is_help=True)
+app = typer.Typer(help="Record videos of a run: one checkpoint, or how it learnt.", no_args_is_help=True)
 
 RunsDir = Annotated[
     Path | None, typer.Option("--runs-dir", help="Where runs live; else GYMNAST_RUNS_DIR, else ./runs.")
@@ -27,7 +27,7 @@ Seed = Annotated[
 Task = Annotated[str | None, typer.Option(help="Which task of env.mix; the first if not given.")]
 Fps = Annotated[
     float | None,
-    typer.Option(min=0.1, max=240, help="Steps shown a second; as fast as the game really is if not given."),
+    typer.Option(min=0.1, max=240, help="Steps shown per second; the real speed of the game if not given."),
 ]
 Out = Annotated[
     Path | None,
@@ -42,7 +42,7 @@ def record(
         typer.Argument(metavar="RUN[/CKPT]", help="A run, by id, prefix or @last; its @best unless named."),
     ] = "@last",
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 1,
-    max_steps: Annotated[int, typer.Option(min=1, help="The film ends after this many steps.")] = 5000,
+    max_steps: Annotated[int, typer.Option(min=1, help="The video ends after this many steps.")] = 5000,
     seed: Seed = None,
     stochastic: Stochastic = False,
     task: Task = None,
@@ -51,7 +51,7 @@ def record(
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Film episodes of one checkpoint.
+    """Record episodes of one checkpoint.
 
     \b
     Examples:
@@ -90,7 +90,7 @@ def progress(
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Film how a run learnt: several checkpoints, beside the curve of its returns.
+    """Record how a run learnt: several checkpoints, beside the curve of its returns.
 
     It begins with the policy as it was before training and has whatever checkpoints the run kept; for more
     of them, train with checkpoint.every and checkpoint.keep.
@@ -131,7 +131,7 @@ def _checked(out: Path | None) -> Path | None:
     if out.is_dir():
         raise GymnastError(f"--out {out} is a folder: name a file, such as {out / 'video.mp4'}")
     if out.suffix.lower() != ".mp4":
-        raise GymnastError(f"--out {out}: films are MP4; name it {out.with_suffix('.mp4')}")
+        raise GymnastError(f"--out {out}: videos are MP4; name it {out.with_suffix('.mp4')}")
     return out.expanduser()
 
 
@@ -145,8 +145,8 @@ def _show(video: Video, as_json: bool) -> None:
     typer.echo(f"{video.path}")
     typer.echo(f"returns  {returns}{' (cut off by the limit)' if video.cut else ''}")
     typer.echo(
-        f"film     {video.seconds:.1f} s, {video.frames:,} frames of {video.width} × {video.height}"
-        f" at {video.fps:g} a second"
+        f"video    {video.seconds:.1f} s, {video.frames:,} frames of {video.width} × {video.height}"
+        f" at {video.fps:g} per second"
     )
 
 

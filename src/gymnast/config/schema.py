@@ -57,7 +57,7 @@ class Config(Section):
     stop: StopConfig = Field(default_factory=StopConfig, description="Scores that end training.")
     eval: EvalConfig = Field(default_factory=EvalConfig, description="Scoring the policy.")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="What is kept.")
-    video: VideoConfig = Field(default_factory=VideoConfig, description="Films of evaluation episodes.")
+    video: VideoConfig = Field(default_factory=VideoConfig, description="Videos of evaluation episodes.")
     interventions: tuple[InterventionConfig, ...] = Field(
         (), description="Rules that change hyperparameters when a metric stalls."
     )
@@ -83,7 +83,8 @@ class Config(Section):
             )
         if self.video.record == "every" and self.eval.background:
             problems["video.record"] = (
-                "every films the weights as they are scored, which eval.background does elsewhere; say best"
+                "every records the weights as they are evaluated, which eval.background does in"
+                " another process; use best"
             )
         problems |= self._misfitting_rules()
         budget = self.budget

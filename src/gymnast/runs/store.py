@@ -9,7 +9,7 @@ runs/
     metrics.csv            one row an update
     run.log                what was said while training
     checkpoints/           weights and training state (checkpoint.py)
-    videos/                films by env steps, best.mp4, progress.mp4; not there before the first
+    videos/                videos by env steps, best.mp4, progress.mp4; not there before the first
     .lock                  held by the process that trains it
 """
 

@@ -35,7 +35,7 @@ class Smoke:
 
     def video(self) -> None:
         video = api.record_video(self._run(), max_steps=2 * EPISODE_STEPS)
-        _expect(video.path.stat().st_size > 0 and video.frames > 1, "the film is empty")
+        _expect(video.path.stat().st_size > 0 and video.frames > 1, "the video is empty")
 
     def resume(self) -> None:
         run = api.resume(self._run(), max_env_steps=3 * self.rollout)

@@ -27,7 +27,7 @@ def tiny_overrides(config: Config) -> tuple[dict[str, Any], int]:
         "stop.train_return": None,
         "checkpoint.every": 0,
         "checkpoint.seconds": 0,
-        "video.record": "never",  # so is filming
+        "video.record": "never",  # so are videos
     }
     fields = type(config.algo).model_fields
     if "n_epochs" in fields:

@@ -131,7 +131,7 @@ def run_loop(
         asked = Request.CHECKPOINT in commands
         writer.save_if_due(result, scored.best, asked)
         if result is not None:
-            writer.film_if_wanted(result, scored.best)
+            writer.record_video_if_wanted(result, scored.best)
         if asked:
             console.note(f"checkpoint saved at step {state.env_steps:,}")
         if scored.begun:

@@ -29,7 +29,7 @@ from gymnast.training.run.log import RunLog
 from gymnast.training.run.notices import passed_on
 from gymnast.training.run.outcome import Outcome, Status
 from gymnast.training.run.signals import catch_signals
-from gymnast.training.run.videos import check_films
+from gymnast.training.run.videos import check_videos
 from gymnast.training.run.writer import RunWriter
 from gymnast.training.session import Session, build_session
 
@@ -44,7 +44,7 @@ def start_run(
     requests: Requests | None,
 ) -> tuple[RunFolder, Outcome]:
     """Train as a new run. The folder is made only when everything else stands."""
-    check_films(resolved.config)
+    check_videos(resolved.config)
     notices: list[str] = []
     with passed_on(notices.append):
         config = with_measured_envs(resolved.config, console or QuietConsole())
@@ -90,7 +90,7 @@ def continue_run(
     with run.lock(), passed_on(notices.append):
         config = load_config(str(run.config_path), overrides).config
         config = with_measured_envs(config, console or QuietConsole())
-        check_films(config)
+        check_videos(config)
         session = build_session(config)
         try:
             row = _restore(run, session, fresh_optimizer, notices)
@@ -159,7 +159,7 @@ def _train(
         finally:
             writer.close()
         writer.finish(outcome)
-        writer.films.at_end(outcome, console.note)
+        writer.videos.at_end(outcome, console.note)
         console.finished(outcome)
     return outcome
 

@@ -15,7 +15,7 @@ from gymnast.runs.checkpoint import list_checkpoints, prune, save_checkpoint
 from gymnast.runs.store import RunFolder
 from gymnast.training.evaluator import Result
 from gymnast.training.run.outcome import Outcome
-from gymnast.training.run.videos import Films
+from gymnast.training.run.videos import RunVideos
 from gymnast.training.session import Session
 
 Row = dict[str, Any]
@@ -29,7 +29,7 @@ class RunWriter:
         self.run = run
         self.log = log
         self.recorder = Recorder(run.metrics_path)
-        self.films = Films(run, session.config)
+        self.videos = RunVideos(run, session.config)
         self._settings = session.config.checkpoint
         self._saved_steps = session.state.env_steps
         self._saved_at = time.monotonic()
@@ -91,11 +91,11 @@ class RunWriter:
             }
         self._best = (bundle, result.score.mean)
 
-    def film_if_wanted(self, result: Result, best: bool) -> None:
-        """A film of the weights that have just been scored, where the config asks for one."""
+    def record_video_if_wanted(self, result: Result, best: bool) -> None:
+        """A video of the weights that have just been evaluated, where the config asks for one."""
         s = self._session
         scale = scale_in(self._row, next(iter(s.spec.tasks), None)) if s.algo.uses_critic else None
-        self.films.after_evaluation(s.policy, result, best, scale)
+        self.videos.after_evaluation(s.policy, result, best, scale)
 
     def save_last(self, reason: str) -> None:
         """The best and the final state, unless they are on disk already."""
