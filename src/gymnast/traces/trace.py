@@ -53,7 +53,8 @@ class Trace:
         """Of each episode, a cut one included."""
         rewards = self.columns["reward"][self.steps]
         ends = np.flatnonzero(self.columns["last"][self.steps + 1]) + 1
-        return [float(part.sum()) for part in np.split(rewards, ends[:-1])]
+        # One after the other, as an evaluation adds them up: `sum` would round differently.
+        return [float(np.cumsum(part)[-1]) for part in np.split(rewards, ends[:-1])]
 
     def picture(self, row: int) -> np.ndarray | None:
         """[height, width, 3] uint8; None where there are no frames."""
