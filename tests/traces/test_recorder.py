@@ -25,7 +25,7 @@ from gymnast.traces.keep import record_trace
 from gymnast.traces.table import steps_table
 from gymnast.traces.trace import Trace, check_trace
 
-SEED, STEPS = 11, 40
+SEED = 11
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Case:
     changes: dict[str, Any]
     needs: str = "gymnasium"
     task: str | None = None
+    steps: int = 40
 
 
 ACTIONS = "action_envs:RightAction"
@@ -62,12 +63,12 @@ CASES: dict[str, Case] = {
     "image and numbers": Case("observation_envs:Cue", {"env.kwargs": {"kind": "image_dict"}}, "torch"),
     "atari": Case("ALE/Pong-v5:ppo", {}, "ale_py"),
     "vizdoom": Case("VizDoom-Basic-v0:ppo", {}, "vizdoom"),
-    "vizdoom with variables": Case("VizDoom-DeadlyCorridor-v0:ppo", {}, "vizdoom"),
+    "vizdoom with variables": Case("VizDoom-DeadlyCorridor-v0:ppo", {}, "vizdoom", steps=15),
     "minigrid": Case("MiniGrid-DoorKey-5x5-v0:ppo", {}, "minigrid"),
-    "mujoco": Case("HalfCheetah-v5:ppo", {}, "mujoco"),
-    "minatar": Case("MinAtar/Breakout-v1:ppo", {}, "minatar"),
+    "mujoco": Case("HalfCheetah-v5:ppo", {}, "mujoco", steps=5),
+    "minatar": Case("MinAtar/Breakout-v1:ppo", {}, "minatar", steps=15),
     "mix of one head": Case("LunarLander-v3:ppo-two-moons", {"env.max_episode_steps": 20}, "Box2D"),
-    "mix of many heads": Case("MinAtar/Mix:ppo", {}, "minatar", "asterix"),
+    "mix of many heads": Case("MinAtar/Mix:ppo", {}, "minatar", "asterix", steps=15),
 }
 
 
@@ -173,7 +174,7 @@ def test_recording_changes_neither_trajectory_nor_random_numbers(name: str, samp
     policy = policy_of(config)
     envs = plain_envs(config, case.task)
     rng = rng_for(sampled)
-    played = list(play(envs, policy, rng, STEPS))
+    played = list(play(envs, policy, rng, case.steps))
     envs.close()
     after = None if rng is None else rng.random()
     for frames in (False, True):
@@ -184,7 +185,7 @@ def test_recording_changes_neither_trajectory_nor_random_numbers(name: str, samp
             seed=SEED,
             rng=rng,
             episodes=1000,
-            max_steps=STEPS,
+            max_steps=case.steps,
             frames=frames,
             task=case.task,
         )

@@ -27,7 +27,7 @@ from gymnast.traces.trace import COLUMNS, Trace, column_name
 DEFAULT_BYTES = 256_000_000
 LEAST_BYTES = 1_000_000
 _RESERVED = 100_000  # for what a trace says of itself
-_ROW_OVERHEAD = 64  # quotes and commas, the end of a picture
+_ROW_OVERHEAD = 16  # commas, and where a picture ends
 
 
 def record_trace(

@@ -137,7 +137,7 @@ def _infos(infos: list[dict[str, Any]]) -> Columns:
 def to_csv(table: Columns, path: Path | str | None = None) -> str:
     """The table as CSV, which is also written to `path` if one is given. Numbers read back exactly."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text)  # its own line ends: with others it does not quote a \r
     writer.writerow(table)
     columns = [_cells(column) for column in table.values()]
     writer.writerows(zip(*columns, strict=True))
