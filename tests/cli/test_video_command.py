@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from films import SHORT_PPO
 from gymnast import api
 from gymnast.cli.video import app
 from gymnast.errors import GymnastError, MissingExtra
 from gymnast.video import mp4 as encoder
+from videos import SHORT_PPO
 
 pytest.importorskip("av")
 
@@ -82,7 +82,7 @@ def test_progress(run: api.Run) -> None:
         (["record", "@last/17"], "no checkpoint at step 17; the nearest is 128"),
         (["record", "--out", "clip.avi"], r"videos are MP4; name it clip.mp4"),
         (["record", "--out", "."], "is a folder"),
-        (["record", "--task", "moon"], "no task 'moon'; CartPole-v1 is one alone"),
+        (["record", "--task", "moon"], "no task 'moon'; CartPole-v1 has no tasks"),
         (["progress", "nosuch"], "no run 'nosuch'"),
     ],
 )

@@ -10,7 +10,7 @@ from gymnast.api.run import Run, find_checkpoint, folder_of
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
-    from gymnast.video.film import Film
+    from gymnast.video.write import RecordedVideo
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def record_video(
         if value < 1:
             raise GymnastError(f"{name} must be at least 1, got {value}")
     checkpoint = find_checkpoint(reference, runs_dir)
-    film = record_checkpoint(
+    video = record_checkpoint(
         checkpoint,
         episodes=episodes,
         max_steps=max_steps,
@@ -67,7 +67,7 @@ def record_video(
         fps=fps,
         out=_checked(out),
     )
-    return _video(film, checkpoint.run.id, (checkpoint.env_steps,))
+    return _video(video, checkpoint.run.id, (checkpoint.env_steps,))
 
 
 def progress_video(
@@ -89,7 +89,7 @@ def progress_video(
     if checkpoints < 1:
         raise GymnastError(f"checkpoints must be at least 1, got {checkpoints}")
     folder = folder_of(run, runs_dir)
-    film, chosen = record_progress(
+    video, chosen = record_progress(
         folder,
         checkpoints=checkpoints,
         seconds=seconds,
@@ -99,7 +99,7 @@ def progress_video(
         fps=fps,
         out=_checked(out),
     )
-    return _video(film, folder.id, chosen)
+    return _video(video, folder.id, chosen)
 
 
 def _checked(out: str | Path | None) -> Path | None:
@@ -113,17 +113,17 @@ def _checked(out: str | Path | None) -> Path | None:
     return path.expanduser()
 
 
-def _video(film: Film, run_id: str, checkpoints: tuple[int, ...]) -> Video:
+def _video(video: RecordedVideo, run_id: str, checkpoints: tuple[int, ...]) -> Video:
     return Video(
-        path=film.path,
+        path=video.path,
         run=run_id,
         checkpoints=checkpoints,
-        returns=tuple(film.played.returns),
-        lengths=tuple(film.played.lengths),
-        cut=film.played.cut,
-        width=film.width,
-        height=film.height,
-        fps=film.fps,
-        frames=film.frames,
-        seconds=film.seconds,
+        returns=tuple(video.played.returns),
+        lengths=tuple(video.played.lengths),
+        cut=video.played.cut,
+        width=video.width,
+        height=video.height,
+        fps=video.fps,
+        frames=video.frames,
+        seconds=video.seconds,
     )

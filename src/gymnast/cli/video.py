@@ -28,7 +28,7 @@ Seed = Annotated[
 Task = Annotated[str | None, typer.Option(help="Which task of env.mix; the first if not given.")]
 Fps = Annotated[
     float | None,
-    typer.Option(min=0.1, max=240, help="Steps per second; the real speed of the game if not given."),
+    typer.Option(min=0.1, max=240, help="Steps shown per second; the real speed of the game if not given."),
 ]
 Out = Annotated[
     Path | None,

@@ -90,7 +90,8 @@ class Config(Section):
             )
         if self.video.record == "every" and self.eval.background:
             problems["video.record"] = (
-                "every records weights while they are scored, which eval.background does elsewhere; use best"
+                "every records the weights as they are evaluated, which eval.background does in"
+                " another process; use best"
             )
         problems |= self._misfitting_rules()
         budget = self.budget

@@ -33,7 +33,7 @@ from gymnast.training.run.notices import passed_on
 from gymnast.training.run.observers import Observers
 from gymnast.training.run.outcome import Outcome, Status
 from gymnast.training.run.signals import catch_signals
-from gymnast.training.run.videos import check_films
+from gymnast.training.run.videos import check_videos
 from gymnast.training.run.writer import RunWriter
 from gymnast.training.session import Session, build_session
 from gymnast.training.target_metrics import initial_policy_notice
@@ -48,7 +48,7 @@ def start_run(
     observers: Observers,
 ) -> tuple[RunFolder, Outcome]:
     """Train as a new run. The folder is created only when everything else is built."""
-    check_films(resolved.config)
+    check_videos(resolved.config)
     notices: list[str] = []
     with passed_on(notices.append):
         config = with_measured_envs(resolved.config, observers.console)
@@ -94,7 +94,7 @@ def continue_run(
     with run.lock(), passed_on(notices.append):
         config = load_config(str(run.config_path), overrides).config
         config = with_measured_envs(config, observers.console)
-        check_films(config)
+        check_videos(config)
         builders = prepare_sinks(config.sinks)
         session = build_session(config, observers.hooks)
         try:
@@ -166,7 +166,7 @@ def _train(
                 writer.finish(_outcome(session, status, reason))
             raise
         writer.finish(outcome)
-        writer.films.at_end(outcome, sinks.note)
+        writer.videos.at_end(outcome, sinks.note)
         sinks.finished(outcome)
     return outcome
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gymnast.envs.settings import EnvConfig
-from gymnast.video.camera import Camera, build_camera
-from gymnast.video.observation_picture import ObservationPicture, as_image
+from gymnast.traces.camera import Camera, build_camera
+from gymnast.traces.observation_picture import ObservationPicture, as_image
 
 
 class Counting(gym.Env[Any, Any]):
@@ -65,18 +65,27 @@ def camera_on(**arguments: Any) -> Camera:
     return Camera(Counting(render_mode="rgb_array", **arguments), ObservationPicture("counting"))
 
 
+def first_picture(camera: Camera) -> np.ndarray:
+    assert camera.first is not None
+    assert camera.first.picture is not None
+    return camera.first.picture
+
+
+def latest_picture(camera: Camera) -> np.ndarray:
+    assert camera.latest is not None
+    assert camera.latest.picture is not None
+    return camera.latest.picture
+
+
 def test_a_picture_of_every_step_and_of_the_first_observation() -> None:
     camera = camera_on()
     camera.reset(seed=1)
-    assert camera.first is not None
-    assert camera.first.max() == 0
+    assert first_picture(camera).max() == 0
     for step in range(1, 6):
         camera.step(0)
-        assert camera.latest is not None
-        assert (camera.latest == 10 * step).all()
-    last = camera.latest
+        assert (latest_picture(camera) == 10 * step).all()
+    last = latest_picture(camera)
     camera.reset()
-    assert last is not None
     assert (last == 50).all(), "the next episode is drawn elsewhere"
 
 
@@ -85,34 +94,41 @@ def test_what_envs_call_a_picture(kind: str) -> None:
     camera = camera_on(picture=kind)
     camera.reset()
     camera.step(1)
-    assert camera.latest is not None
-    assert (camera.latest.shape, camera.latest.dtype) == ((20, 30, 3), np.uint8)
-    assert (camera.latest == 10).all()
+    picture = latest_picture(camera)
+    assert (picture.shape, picture.dtype) == ((20, 30, 3), np.uint8)
+    assert (picture == 10).all()
     assert camera.action == 1
 
 
 @pytest.mark.parametrize("broken", [{"fail": True}, {"picture": "none"}])
-def test_one_that_fails_to_render_is_drawn(broken: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+def test_an_env_that_fails_to_render_is_drawn(
+    broken: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
     camera = camera_on(**broken)
     with caplog.at_level(logging.WARNING, "gymnast"):
         camera.reset()
         camera.step(0)
-    assert [record for record in caplog.records if "observations are drawn" in record.message]
-    assert len(caplog.records) == 1, "said once"
-    assert camera.latest is not None
-    assert camera.first is not None
-    assert camera.latest.shape == camera.first.shape
-    assert (camera.latest != camera.first).any()
+    assert [record for record in caplog.records if "observations are drawn instead" in record.message]
+    assert len(caplog.records) == 1, "reported once"
+    assert latest_picture(camera).shape == first_picture(camera).shape
+    assert (latest_picture(camera) != first_picture(camera)).any()
 
 
-def test_one_that_cannot_render_is_drawn() -> None:
+def test_an_env_that_cannot_render_is_drawn() -> None:
     camera = build_camera(EnvConfig(id=f"{__name__}:Bare"), training=False, names=("a", "b", "c"))
     assert not camera.renders
     camera.reset()
     camera.step(0)
-    assert camera.first is not None
+    assert (latest_picture(camera) != first_picture(camera)).any()
+
+
+def test_a_camera_without_pictures_never_renders() -> None:
+    camera = Camera(Counting(render_mode="rgb_array", fail=True), None)
+    camera.reset()
+    camera.step(1)
     assert camera.latest is not None
-    assert (camera.latest != camera.first).any()
+    assert camera.latest.picture is None
+    assert camera.latest.obs[""] == pytest.approx([0.1] * 3)
 
 
 def test_frame_skip_counts_in_the_speed() -> None:
@@ -141,7 +157,7 @@ def test_pixels_are_shown_as_they_are(shape: tuple[int, ...], shown: tuple[int, 
     assert (None if image is None else image.shape) == (None if shown is None else (*shown, 3))
 
 
-def test_numbers_are_no_pixels() -> None:
+def test_numbers_are_not_pixels() -> None:
     assert as_image(np.zeros((84, 84), np.float32)) is None
 
 

@@ -1,4 +1,4 @@
-"""What tests of films share."""
+"""What tests of videos share."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SHORT: dict[str, Any] = {
 SHORT_PPO: dict[str, Any] = {**SHORT, "algo.batch_size": "all", "algo.n_epochs": 2}
 
 
-def read_film(path: Path) -> list[np.ndarray]:
-    """Every frame of a film, [height, width, 3]."""
+def read_video(path: Path) -> list[np.ndarray]:
+    """Every frame of a video, [height, width, 3]."""
     import av
 
     with av.open(str(path)) as file:
