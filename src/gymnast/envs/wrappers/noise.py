@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from gymnast.config.schedules import Schedule
-from gymnast.envs.snapshot import random_state, set_random_state
+from gymnast.envs.states import random_state, set_random_state
 from gymnast.envs.wrappers.base import EnvWrapper
 from gymnast.errors import GymnastError
 from gymnast.spaces.action_arrays import random_actions

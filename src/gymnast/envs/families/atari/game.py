@@ -6,7 +6,6 @@ other. Unlike there, all of a game's state can be carried across a resume.
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 import gymnasium as gym
@@ -159,7 +158,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
     def get_state(self) -> dict[str, Any]:
         """All of the game, its random numbers included."""
         return {
-            "ale": base64.b64encode(self._ale.cloneState(include_rng=True).serialize()).decode(),
+            "ale": self._ale.cloneState(include_rng=True).serialize(),
             "view": self._view.get_state(),
             "counters": [self._fire_left, self._lives, self._age, int(self._going_on)],
         }
@@ -167,7 +166,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
     def set_state(self, state: dict[str, Any]) -> None:
         from ale_py import ALEState
 
-        self._ale.restoreState(ALEState(base64.b64decode(state["ale"])))
+        self._ale.restoreState(ALEState(state["ale"]))
         self._view.set_state(state["view"])
         self._fire_left, self._lives, self._age, life_lost = state["counters"]
         self._going_on = bool(life_lost)

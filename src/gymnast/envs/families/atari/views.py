@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -81,11 +80,11 @@ class Pixels:
         return self._stack.copy()
 
     def get_state(self) -> dict[str, Any]:
-        return {"raw": _packed(self._raw), "stack": _packed(self._stack)}
+        return {"raw": self._raw, "stack": self._stack}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        self._raw[...] = _unpacked(state["raw"], self._raw.shape)
-        self._stack[...] = _unpacked(state["stack"], self._stack.shape)
+        self._raw[...] = state["raw"]
+        self._stack[...] = state["stack"]
 
 
 class Ram:
@@ -138,11 +137,3 @@ class Things:
 
     def set_state(self, state: dict[str, Any]) -> None:
         self._objects.set_state(state)
-
-
-def _packed(array: np.ndarray) -> str:
-    return base64.b64encode(array.tobytes()).decode()
-
-
-def _unpacked(text: str, shape: tuple[int, ...]) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), np.uint8).reshape(shape)

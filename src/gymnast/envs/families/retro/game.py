@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -134,12 +132,11 @@ class RetroGame(gym.Env[Any, Any]):
         return None if self.render_mode is None else self._screen()
 
     def get_state(self) -> dict[str, Any]:
-        """The whole console, as text: a megabyte that packs to a hundredth."""
-        packed = zlib.compress(self._console.em.get_state(), 1)
-        return {"emulator": base64.b64encode(packed).decode()}
+        """The whole console: a megabyte, which compresses to a hundredth."""
+        return {"emulator": self._console.em.get_state()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        self._console.em.set_state(zlib.decompress(base64.b64decode(state["emulator"])))
+        self._console.em.set_state(state["emulator"])
         self._console.data.reset()
         self._console.data.update_ram()
 
