@@ -87,10 +87,11 @@ class BanditEnv(gym.Env[Any, Any]):
         )
 
     def get_state(self) -> dict[str, Any]:
-        return {"pulls": self._pulls}
+        return {"pulls": self._pulls, "drawn": vars(self._drawn)}
 
     def set_state(self, state: dict[str, Any]) -> None:
         self._pulls = int(state["pulls"])
+        vars(self._drawn).update(state["drawn"])
 
 
 class _Pulled:

@@ -82,11 +82,17 @@ class TMazeEnv(gym.Env[Any, Any]):
         return draw_tmaze(self.length, self._position, self._right_turn == TURN_LEFT, turned, right)
 
     def get_state(self) -> dict[str, Any]:
-        return {"right_turn": self._right_turn, "position": self._position, "elapsed": self._elapsed}
+        return {
+            "right_turn": self._right_turn,
+            "position": self._position,
+            "elapsed": self._elapsed,
+            "turned": self._turned,
+        }
 
     def set_state(self, state: dict[str, Any]) -> None:
         self._right_turn = int(state["right_turn"])
         self._position, self._elapsed = int(state["position"]), int(state["elapsed"])
+        self._turned = state["turned"]
 
 
 if "gymnast/TMaze-v0" not in gym.registry:
