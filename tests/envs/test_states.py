@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gymnast.envs.build import build_envs, build_training_envs
+from gymnast.envs.build import build_envs, build_training_envs, make_env
 from gymnast.envs.contract import Envs
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.states import EnvState, decode, encode
+from gymnast.envs.states import EnvState, decode, encode, env_state, set_env_state
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.spaces.plain import random_actions
 
 NOISY = ("sticky-actions", {"name": "observation-noise", "std": 0.1}, {"name": "frame-stack", "k": 3})
 PIXELS = {"frame_skip": 4, "stack": 3, "size": [42, 42]}
@@ -389,3 +389,35 @@ def test_arrays_survive_json_with_their_dtype(dtype: str, shape: tuple[int, ...]
 def test_what_is_not_plain_is_refused(value: Any) -> None:
     with pytest.raises(TypeError, match="cannot be written"):
         encode(value)
+
+
+DRAWN = {
+    "classic control": ("pygame", [{"id": "CartPole-v1"}]),
+    "ours": ("pygame", [{"id": "gymnast/TMaze-v0"}, {"id": "gymnast/Bandit-v0"}]),
+    "minatar": ("minatar", [{"id": "MinAtar/Breakout-v1"}]),
+    "minigrid": ("minigrid", [{"id": "MiniGrid-DoorKey-5x5-v0"}]),
+    "atari": ("ale_py", [{"id": "ALE/Breakout-v5"}]),
+    "retro": ("stable_retro", [{"id": "Retro/Airstriker-Genesis"}]),
+}
+
+
+@pytest.mark.parametrize(("config", "n_envs"), cases(DRAWN))
+def test_the_picture_is_that_of_the_state_at_once(config: dict[str, Any], n_envs: int) -> None:
+    env = make_env(EnvConfig.model_validate(config), render_mode="rgb_array")
+    try:
+        env.reset(seed=1)
+        env.action_space.seed(2)
+        chosen = [env.action_space.sample() for _ in range(60)]
+        for action in chosen[:7]:
+            env.step(action)
+        saved, picture = json.loads(json.dumps(env_state(env))), np.array(env.render())
+        for action in chosen[7:]:
+            if any(env.step(action)[2:4]):
+                env.reset()
+        later = np.array(env.render())
+        set_env_state(env, saved)
+        np.testing.assert_array_equal(np.array(env.render()), picture)
+        if config["id"] != "gymnast/TMaze-v0":
+            assert (later != picture).any()
+    finally:
+        env.close()

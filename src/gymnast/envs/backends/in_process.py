@@ -13,11 +13,10 @@ from gymnast.envs import states as carrying
 from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
 from gymnast.envs.states import EnvState
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import plain_action_space
 from gymnast.spaces.action_form import ActionForm, is_plain
 from gymnast.spaces.masks import MaskReader
 from gymnast.spaces.observation_form import ObservationForm
-from gymnast.spaces.plain import array_type, first_value, plain_space
+from gymnast.spaces.plain import array_type, first_value, plain_action_space, plain_space
 
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 

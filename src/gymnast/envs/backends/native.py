@@ -16,9 +16,8 @@ from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec
 from gymnast.envs.states import random_state, set_random_state
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import plain_action_space
 from gymnast.spaces.action_form import ActionForm, is_plain
-from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_space
+from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_action_space, plain_space
 
 
 def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str | None = None) -> str | None:

@@ -24,9 +24,8 @@ from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import find_spec, make_env
 from gymnast.envs.states import EnvState
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import plain_action_space
 from gymnast.spaces.masks import MaskReader
-from gymnast.spaces.plain import plain_space
+from gymnast.spaces.plain import plain_action_space, plain_space
 
 
 class Command(IntEnum):

@@ -35,9 +35,8 @@ from gymnast.envs.states import (
     why_not_carried,
 )
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import plain_action_space
 from gymnast.spaces.masks import MaskReader
-from gymnast.spaces.plain import check_spaces, plain_space
+from gymnast.spaces.plain import check_spaces, plain_action_space, plain_space
 
 _START_PATIENCE = 5  # building an env and resetting it may take so many times longer than a step
 _LEAST_START_SECONDS = 30.0  # Python and the env's libraries are imported, maybe by many at once
