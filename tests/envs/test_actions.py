@@ -16,8 +16,8 @@ from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.spec import read_spec
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import action_array_type, plain_action_space, random_actions
 from gymnast.spaces.action_form import ActionForm
+from gymnast.spaces.plain import action_array_type, plain_action_space, random_actions
 
 NAMES = list(action_envs.SPACES)
 DISCRETE = [name for name in NAMES if ActionForm(action_envs.SPACES[name]).n_logits]

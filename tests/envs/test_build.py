@@ -27,7 +27,7 @@ def test_every_alias_leads_to_a_registered_env(old: str, new: str) -> None:
 def test_an_older_name_is_accepted_and_said_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aliases, "_said", set())
+    monkeypatch.setattr(aliases, "_warned", set())
     with caplog.at_level(logging.WARNING, "gymnast"):
         for _ in range(2):
             env = make_env(EnvConfig(id="Taxi-v3"))

@@ -13,13 +13,12 @@ from pydantic import ValidationError
 
 from gymnast.envs.build import build_envs, build_training_envs
 from gymnast.envs.contract import EnvFailure, Envs
-from gymnast.envs.mix.build import build_mix, build_task, policy_spaces, task_seed
+from gymnast.envs.mix.build import build_mix, build_task, policy_spaces, shares, task_seed
 from gymnast.envs.mix.mixed import MixedEnvs, task_rows
-from gymnast.envs.mix.shares import shares
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.spec import read_spec
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.spaces.plain import random_actions
 
 CHORE = "mix_envs:Chore"
 

@@ -14,8 +14,8 @@ import pytest
 from gymnast.envs.build import build_envs
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import episode_values, make_env, reward_parts
-from gymnast.envs.snapshot import can_carry, env_state, set_env_state
 from gymnast.envs.spec import read_spec
+from gymnast.envs.states import can_carry, env_state, set_env_state
 from gymnast.errors import GymnastError
 
 pytest.importorskip("stable_retro")
@@ -258,7 +258,7 @@ def test_own_states_and_own_games_are_found_in_the_users_folder(make: Make, roms
     import shutil
 
     from gymnast.envs.families.retro import library
-    from gymnast.envs.families.retro.register import register_games
+    from gymnast.envs.families.retro.library import register_games
 
     env = make(training=False, retro={"noop_max": 0})
     env.reset(seed=0)
@@ -300,7 +300,9 @@ def test_a_state_can_be_made_by_the_game_itself(make: Make, monkeypatch: pytest.
 
 
 def test_gymnasium_itself_makes_a_game() -> None:
-    import gymnast.envs.families.retro.register  # noqa: F401
+    from gymnast.envs.families.retro.library import register_games
+
+    register_games()
 
     env = gym.make(AIRSTRIKER)
     try:

@@ -23,6 +23,8 @@ CARRIED = {
     "FrozenLake-v1": {},
     "CliffWalkingSlippery-v1": {},
     "Taxi-v4": {"is_rainy": True, "fickle_passenger": True},
+    "LunarLander-v3": {"enable_wind": True},
+    "LunarLanderContinuous-v3": {},
     "gymnast/Bandit-v0": {"arms": 4, "kind": "gaussian", "horizon": 9},
     "gymnast/TMaze-v0": {"length": 3, "max_steps": 9},
 }
@@ -111,7 +113,7 @@ def test_wrappers_are_carried() -> None:
 
 
 @pytest.mark.parametrize("backend", ["sync", "workers"])
-@pytest.mark.parametrize("env_id", ["LunarLander-v3", "sample_envs:Countdown"])
+@pytest.mark.parametrize("env_id", ["BipedalWalker-v3", "sample_envs:Countdown"])
 def test_unknown_envs_start_new_episodes_that_no_one_has_seen(env_id: str, backend: str) -> None:
     config = config_for(env_id)
     envs = build_envs(config, n_envs=3, seed=4, backend=backend)
@@ -185,7 +187,7 @@ def test_a_state_that_cannot_be_written_is_told_and_costs_the_episode_alone(
             warnings.simplefilter("always")
             saved = through_json(envs.snapshot())
         said = " ".join(str(one.message) for one in told) + capfd.readouterr().err
-        assert "get_state of sample_envs.Remembers gives no plain data" in said
+        assert "get_state of sample_envs.Remembers does not give plain data" in said
         record(envs, 5, 10)  # nobody was lost
         assert envs.restarts == 0
         assert envs.restore(saved) is not None  # new episodes

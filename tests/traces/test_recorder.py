@@ -354,8 +354,7 @@ def test_everything_an_env_tells_is_recorded() -> None:
     env = Paying()
     from gymnast.policies.build import build_policy
     from gymnast.policies.settings import PolicyConfig
-    from gymnast.spaces.action_arrays import plain_action_space
-    from gymnast.spaces.plain import plain_space
+    from gymnast.spaces.plain import plain_action_space, plain_space
 
     policy = build_policy(
         PolicyConfig(hidden=(8,)),

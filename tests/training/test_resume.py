@@ -328,7 +328,7 @@ def test_env_that_cannot_be_carried_says_so_and_goes_on(tmp_path: Path, stop_aft
         "budget.env_steps": 256,
         "eval.every": 0,
     }
-    run = api.train("LunarLander-v3:ppo", overrides=settings, runs_dir=tmp_path, requests=stop_after(2))
+    run = api.train("BipedalWalker-v3:ppo", overrides=settings, runs_dir=tmp_path, requests=stop_after(2))
     run = api.resume(run.id, runs_dir=tmp_path)
     assert (run.outcome.status, run.outcome.env_steps) == ("finished", 256)
     log = run.folder.log_path.read_text()

@@ -14,7 +14,7 @@ from gymnast.envs.build import build_envs
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_metrics
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.spaces.plain import random_actions
 from gymnast.training.run.keys import TerminalKeys
 
 pytest.importorskip("stable_retro")

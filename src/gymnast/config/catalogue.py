@@ -97,13 +97,10 @@ def registered_entries(known: Iterable[str]) -> list[Entry]:
 
 def _games_without_rom() -> set[str]:
     """Ids of consoles' games that cannot be played: the library knows a thousand, of which few are there."""
-    from gymnast.envs.families.table import family_of
+    from gymnast.envs.families.table import FAMILIES, load_hook
 
-    if not family_of("Retro/").installed:
-        return set()
-    from gymnast.envs.families.retro.library import PREFIX, games, games_with_roms
-
-    return {PREFIX + name for name in games().keys() - games_with_roms().keys()}
+    hooks = [family.unplayable for family in FAMILIES if family.unplayable and family.installed]
+    return {env_id for hook in hooks for env_id in load_hook(hook)()}
 
 
 def not_installed() -> dict[str, str]:

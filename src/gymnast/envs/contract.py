@@ -9,11 +9,17 @@ that finished it, and the true last observation is handed out beside the first o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import gymnasium as gym
 import numpy as np
+
+from gymnast.errors import GymnastError
+
+if TYPE_CHECKING:
+    from gymnast.envs.states import EnvState
 
 
 @dataclass(slots=True)
@@ -57,6 +63,7 @@ class Envs(Protocol):
     reward_parts: tuple[str, ...]  # names of the shares of the reward that the env or wrappers tell apart
     episode_values: tuple[str, ...]  # names of what the env or wrappers tell of a finished episode
     carries_state: bool  # whether `snapshot` can bring every env back exactly
+    can_capture: bool  # whether `capture` and `begin_from` work here; elsewhere they raise GymnastError
 
     @property
     def observation_space(self) -> gym.Space[Any]:
@@ -112,11 +119,50 @@ class Envs(Protocol):
         """Continue from `snapshot`. None if the very same episodes go on; otherwise the first
         observations of the fresh episodes that had to be started."""
 
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        """The states of single envs between two steps, to begin from later: data that does not depend on
+        the row, process or run it came from, as long as the config is the same.
+
+        A state holds all layers of an env with their random numbers, what the agent sees and its mask.
+        Raises EnvFailure if the env's process is found lost; the next step replaces it as usual.
+        """
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        """Leave the current episodes of `rows` for the given states, one each; what to act on in these
+        rows now [len(rows), …]. `masks` is up to date; observations handed out before may not be.
+
+        From here the same actions give the same observations, rewards and flags, also in the episodes
+        after this one, since the env's random generator is part of its state: rows that begin from one
+        state and act alike stay alike. (Native CartPole draws the starts of all rows from one generator,
+        which stays as it is: there only the episode itself repeats.) `seeds` do not change.
+
+        No step reports the end of an episode left in this way: whoever counts returns and lengths, or
+        keeps recurrent states or frames of these rows, must set them to those of the given states.
+        """
+
     def close(self) -> None:
         """Release processes and windows."""
 
 
-class StepsWhenReceived(ABC):
+class CannotCapture:
+    """`capture` and `begin_from` of a backend that cannot read the state of a single env."""
+
+    backend: str
+    can_capture: bool = False
+
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        self._refuse()
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise GymnastError(
+            f"env.backend {self.backend} cannot capture the states of single envs; use sync or workers"
+        )
+
+
+class StepsWhenReceived(CannotCapture, ABC):
     """`send` and `receive` of a backend that can only step while it is waited for."""
 
     restarts = 0  # what is not in a process of its own cannot be replaced

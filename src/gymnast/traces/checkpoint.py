@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gymnast.algorithms import build_algorithm
+from gymnast.algorithms.table import build_algorithm
 from gymnast.config.load import load_config
 from gymnast.config.schema import Config
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import RunFailed
+from gymnast.parts.reward_scale import scale_in
 from gymnast.policies.load import load_policy
-from gymnast.rollout.reward_scale import scale_in
 from gymnast.runs.checkpoint import Checkpoint, load_policy_arrays
 from gymnast.runs.files import sha256
 from gymnast.traces.env import RecordedEnv

@@ -20,9 +20,8 @@ from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec, make_env
 from gymnast.errors import MissingExtra, did_you_mean
-from gymnast.spaces.action_arrays import plain_action_space
 from gymnast.spaces.action_form import ActionForm, is_plain
-from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_space
+from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_action_space, plain_space
 
 
 def why_not_envpool(

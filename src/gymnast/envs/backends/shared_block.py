@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.backends.in_process import Frame
-from gymnast.spaces.action_arrays import action_array_type
+from gymnast.spaces.plain import action_array_type
 
 _CACHE_LINE = 64
 

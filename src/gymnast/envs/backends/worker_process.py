@@ -21,23 +21,24 @@ from gymnast.envs.backends.shared_block import SharedBlock
 from gymnast.envs.contract import EnvFailure
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import find_spec, make_env
+from gymnast.envs.states import EnvState
 from gymnast.errors import GymnastError
 from gymnast.processes.messages import receive, send
-from gymnast.spaces.action_arrays import plain_action_space
 from gymnast.spaces.masks import MaskReader
-from gymnast.spaces.plain import plain_space
+from gymnast.spaces.plain import plain_action_space, plain_space
 
 
 class Command(IntEnum):
-    """Commands; those that fill a frame come as two, one for each."""
+    """Commands; those that fill or read a frame come as two, one for each."""
 
     STEP_0, STEP_1, RESET_0, RESET_1, SNAPSHOT, RESTORE_0, RESTORE_1 = range(7)
+    CAPTURE_0, CAPTURE_1, BEGIN_0, BEGIN_1 = range(7, 11)
 
 
 class Answer(IntEnum):
-    """Answers; FAILED and MESSAGE are followed by a message."""
+    """Answers; FAILED, REFUSED and MESSAGE are followed by a message."""
 
-    DONE, SOME_FINISHED, FAILED, MESSAGE = range(4)
+    DONE, SOME_FINISHED, FAILED, MESSAGE, REFUSED = range(5)
 
 
 def main(command_fd: int, answer_fd: int, memory_fd: int) -> None:
@@ -108,10 +109,22 @@ def _serve(envs: InProcessEnvs, actions: np.ndarray, start: int, command_fd: int
                 snapshot = envs.snapshot()
                 os.write(answer_fd, answers[Answer.MESSAGE])
                 send(answer_fd, snapshot)
-            else:
+            elif command <= Command.RESTORE_1:
                 saved = receive(command_fd)
                 envs.restore_into(saved["envs"], saved["exact"], command - Command.RESTORE_0)
                 os.write(answer_fd, answers[Answer.DONE])
+            elif command <= Command.CAPTURE_1:
+                states = envs.capture_from(receive(command_fd)["rows"], command - Command.CAPTURE_0)
+                os.write(answer_fd, answers[Answer.MESSAGE])
+                send(answer_fd, {"states": [state.to_json() for state in states]})
+            else:
+                given = receive(command_fd)
+                states = [EnvState.from_json(state) for state in given["states"]]
+                envs.begin_from_into(given["rows"], states, command - Command.BEGIN_0)
+                os.write(answer_fd, answers[Answer.DONE])
+        except GymnastError as error:
+            os.write(answer_fd, answers[Answer.REFUSED])
+            send(answer_fd, {"error": str(error)})
         except EnvFailure as failure:
             os.write(answer_fd, answers[Answer.FAILED])
             send(answer_fd, {"index": start + failure.index, "seed": failure.seed, "reason": failure.reason})

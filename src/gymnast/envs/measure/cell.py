@@ -15,7 +15,7 @@ from gymnast.envs.measure.memory import tree_memory
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
 from gymnast.processes.messages import receive, send
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.spaces.plain import random_actions
 
 _WARM_UP = 3  # steps that are not counted: libraries load, caches fill
 

@@ -13,7 +13,7 @@ from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.measure.cache import measured_key, recall, remember
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.spaces.plain import random_actions
 
 STEPS = 200
 _COPIES = 4

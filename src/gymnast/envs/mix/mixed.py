@@ -12,6 +12,8 @@ from gymnast.envs.backends.groups import groups_of
 from gymnast.envs.backends.in_process import Frame
 from gymnast.envs.contract import EnvFailure, Envs, Step
 from gymnast.envs.mix.form import MixForm
+from gymnast.envs.states import EnvState, check_count, checked_rows, rows_by_part
+from gymnast.errors import GymnastError
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ class MixedEnvs:
         self.reward_parts = _union(part.envs.reward_parts for part in self._parts)
         self.episode_values = _union(part.envs.episode_values for part in self._parts)
         self.carries_state = all(part.envs.carries_state for part in self._parts)
+        self.can_capture = all(part.envs.can_capture for part in self._parts)
         # Which choices are a task's own never changes; what its env forbids beyond that may.
         masked = form.blocks is not None or any(p.envs.masks is not None for p in self._parts)
         self._frames = tuple(self._frame(form.n_logits if masked else 0) for _ in range(2))
@@ -137,6 +140,49 @@ class MixedEnvs:
             frame.start(index, part.envs.reset() if first is None else first, part.envs.masks)
         return frame.frame.step.obs
 
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        rows = checked_rows(rows, self.n_envs)
+        states: dict[int, EnvState] = {}
+        for part, places, local in self._by_part(rows):
+            try:
+                own = part.envs.capture(local)
+            except EnvFailure as failure:
+                raise self._told(failure, part) from failure
+            kind = self._task_kind(part)
+            states |= zip(places, (EnvState(kind + state.kind, state.data) for state in own), strict=True)
+        return [states[place] for place in range(len(rows))]
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        rows = checked_rows(rows, self.n_envs)
+        check_count(states, rows)
+        frame, shares = self._frames[self._turn], self._by_part(rows)
+        for part, places, _ in shares:
+            self._check_task(part, [states[place] for place in places])
+        for part, places, local in shares:
+            kind = self._task_kind(part)
+            own = [EnvState(states[i].kind.removeprefix(kind), states[i].data) for i in places]
+            try:
+                obs = part.envs.begin_from(local, own)
+            except EnvFailure as failure:
+                raise self._told(failure, part) from failure
+            frame.put(self._parts.index(part), local, obs, part.envs.masks)
+        return frame.frame.step.obs[rows]
+
+    def _by_part(self, rows: Sequence[int]) -> list[tuple[Part, list[int], list[int]]]:
+        parts = [part.rows for part in self._parts]
+        return [(self._parts[i], places, local) for i, places, local in rows_by_part(rows, parts)]
+
+    def _task_kind(self, part: Part) -> str:
+        return f"task {self.form.names[part.task]}: "
+
+    def _check_task(self, part: Part, states: Sequence[EnvState]) -> None:
+        """Two tasks may be the same env with other settings, whose states mean something else."""
+        kind = self._task_kind(part)
+        for state in states:
+            if not state.kind.startswith(kind):
+                name = self.form.names[part.task]
+                raise GymnastError(f"an env of task '{name}' cannot begin from a state of '{state.kind}'")
+
     def close(self) -> None:
         for part in self._parts:
             part.envs.close()
@@ -163,6 +209,13 @@ class _MixFrame:
         _write(self._obs[index], obs)
         if self._masks is not None and masks is not None:
             self._masks[index][...] = masks
+
+    def put(self, index: int, local: Sequence[int], obs: np.ndarray, masks: np.ndarray | None) -> None:
+        """What some rows of a task see now."""
+        for column, name in self._obs[index]:
+            column[local] = obs if name is None else obs[name]
+        if self._masks is not None and masks is not None:
+            self._masks[index][local] = masks[local]
 
     def take(self, index: int, own: Step, masks: np.ndarray | None) -> None:
         """A task's share of the step."""

@@ -40,7 +40,7 @@ WRAPPERS: dict[str, str] = {
     "resize": "gymnast.envs.wrappers.images:Resize",
     "reward-clip": "gymnast.envs.wrappers.reward:RewardClip",
     "reward-components": "gymnast.envs.wrappers.components:RewardComponents",
-    "reward-scale": "gymnast.envs.wrappers.reward:RewardScale",
+    "reward-scale": "gymnast.envs.wrappers.reward:ScaleReward",
     "sticky-actions": "gymnast.envs.wrappers.frames:StickyActions",
     "time-limit": "gymnast.envs.wrappers.limits:TimeLimit",
 }

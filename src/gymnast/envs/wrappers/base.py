@@ -21,11 +21,11 @@ class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
     action_labels: tuple[str, ...] | None = None  # of the Discrete actions that it makes of the env's own
 
     def get_state(self) -> dict[str, Any]:
-        """What `set_state` needs to go on exactly here; JSON values only."""
+        """What `set_state` needs to continue exactly here: JSON values, arrays, bytes, tuples of them."""
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from what `get_state` gave."""
+        """Continue from what `get_state` gave."""
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
         """Names of the observation's components behind this wrapper, from those before it; None: unknown."""

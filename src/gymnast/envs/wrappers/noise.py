@@ -15,12 +15,12 @@ import numpy as np
 from pydantic import ValidationError
 
 from gymnast.config.schedules import Schedule
-from gymnast.envs.snapshot import random_state, set_random_state
+from gymnast.envs.states import random_state, set_random_state
 from gymnast.envs.wrappers.base import EnvWrapper
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import random_actions
 from gymnast.spaces.action_form import ActionForm
 from gymnast.spaces.masks import MaskReader
+from gymnast.spaces.plain import random_actions
 
 _STREAM = 0x2015E  # sets these numbers apart from others drawn from the same seed
 Amount = float | dict[str, Any]

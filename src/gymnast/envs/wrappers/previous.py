@@ -8,7 +8,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.carried import carried, restored
 from gymnast.envs.wrappers.base import EnvWrapper, checked_count, is_vector
 from gymnast.errors import GymnastError
 
@@ -70,10 +69,10 @@ class _Remembered(EnvWrapper):
         return (*names, *((what,) if count == 1 else (f"{what} {index}" for index in range(count))))
 
     def get_state(self) -> dict[str, Any]:
-        return {"last": [carried(value) for value in self._last]}
+        return {"last": list(self._last)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        self._last = deque((restored(value) for value in state["last"]), maxlen=len(self._zeros))
+        self._last = deque(state["last"], maxlen=len(self._zeros))
 
 
 class PreviousAction(_Remembered):

@@ -7,7 +7,6 @@ from typing import Any
 
 import gymnasium as gym
 
-from gymnast.envs.carried import carried, restored
 from gymnast.envs.wrappers.base import EnvWrapper, told_number
 from gymnast.errors import GymnastError
 
@@ -69,13 +68,11 @@ class EpisodeStatistics(EnvWrapper):
 
     def get_state(self) -> dict[str, Any]:
         numbers = [self._steps, self._paid, self._sum, self._most, self._least]
-        return {"numbers": carried([float(n) for n in numbers]), "seen": carried(self._seen)}
+        return {"numbers": numbers, "seen": dict(self._seen)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        steps, paid, *rest = (float(number) for number in restored(state["numbers"]))
-        self._steps, self._paid = int(steps), int(paid)
-        self._sum, self._most, self._least = rest
-        self._seen = {name: float(value) for name, value in restored(state["seen"]).items()}
+        self._steps, self._paid, self._sum, self._most, self._least = state["numbers"]
+        self._seen = dict(state["seen"])
 
 
 def _checked(argument: str, names: Any) -> tuple[str, ...]:

@@ -14,8 +14,6 @@ import numpy as np
 from gymnast.errors import GymnastError, did_you_mean
 
 if TYPE_CHECKING:
-    from gymnasium.envs.registration import EnvSpec
-
     from gymnast.envs.settings import EnvConfig
 
 PREFIX = "ALE/"
@@ -33,11 +31,6 @@ _OUR_NAMES = {
 }
 
 
-def is_atari(env_id: str) -> bool:
-    """Whether an id is of the Arcade Learning Environment."""
-    return env_id.startswith(PREFIX)
-
-
 def rom_of(env_id: str) -> str:
     """The game behind an id as ale-py names its ROM: ALE/SpaceInvaders-v5 → space_invaders."""
     from gymnast.envs.single import find_spec
@@ -45,11 +38,6 @@ def rom_of(env_id: str) -> str:
     spec = find_spec(env_id)
     assert spec is not None
     return str(spec.kwargs["game"])
-
-
-def is_old_atari(spec: EnvSpec) -> bool:
-    """Whether an entry of Gymnasium's is a game of before v5, which ale-py registers beside the others."""
-    return str(spec.entry_point).startswith("ale_py") and not is_atari(spec.id)
 
 
 def meant_by(env_id: str) -> str:

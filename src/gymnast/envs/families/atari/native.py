@@ -19,7 +19,8 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.backends.in_process import episode_seed
-from gymnast.envs.contract import EnvFailure, Step
+from gymnast.envs.backends.native import why_single
+from gymnast.envs.contract import CannotCapture, EnvFailure, Step
 from gymnast.envs.families.atari.games import (
     FIRE,
     action_set,
@@ -38,8 +39,10 @@ _NO_SEED = -1  # ALE: go on with the random numbers there are
 _NEVER = 2**31 - 1
 
 
-def why_not_native_atari(config: EnvConfig) -> str | None:
+def why_not_native(config: EnvConfig, *, training: bool, render_mode: str | None) -> str | None:
     """Why ale-py's vectorised games cannot play this, or None if they can."""
+    if (reason := why_single(config, training=training, render_mode=render_mode)) is not None:
+        return reason
     atari = config.atari
     if atari.obs != "pixels":
         return f"ale-py's vectorised games show pixels alone, not {atari.obs}"
@@ -49,7 +52,12 @@ def why_not_native_atari(config: EnvConfig) -> str | None:
     return None
 
 
-class NativeAtari:
+def build_native(config: EnvConfig, seeds: list[int], *, training: bool, groups: int) -> NativeAtari:
+    """The games of a config; `why_not_native` must have said None."""
+    return NativeAtari(config, seeds, training=training, groups=groups)
+
+
+class NativeAtari(CannotCapture):
     """N games behind the contract. Observations are ALE's own arrays, new in each step: none is copied."""
 
     backend = "native"

@@ -33,7 +33,7 @@ _TARGETS: dict[str, Callable[[Any], Any]] = {
 _SAME = ("_reward", "gen_obs", "gen_obs_grid", "get_view_exts", "reset", "front_pos", "dir_vec")
 
 
-def why_not_native_minigrid(config: EnvConfig, *, training: bool) -> str | None:
+def why_not_arrays(config: EnvConfig, *, training: bool) -> str | None:
     """Why these episodes cannot be stepped as arrays, or None if they can."""
     names = [wrapper.name for wrapper in active_wrappers(config, training=training)]
     if names.count("minigrid-planes") != 1:

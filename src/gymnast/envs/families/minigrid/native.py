@@ -15,18 +15,33 @@ import numpy as np
 from gymnast.envs.backends.in_process import Frame, episode_seed, saved_envs
 from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
 from gymnast.envs.families.minigrid import cells
-from gymnast.envs.families.minigrid.layouts import Layouts
+from gymnast.envs.families.minigrid.layouts import Layouts, why_not_arrays
 from gymnast.envs.families.minigrid.sight import Sight
-from gymnast.envs.snapshot import random_state, set_random_state
-from gymnast.spaces.action_arrays import plain_action_space
-from gymnast.spaces.plain import plain_space
+from gymnast.envs.settings import EnvConfig
+from gymnast.envs.single import make_env
+from gymnast.envs.states import EnvState, check_kinds, checked_rows, env_kind, random_state, set_random_state
+from gymnast.spaces.plain import plain_action_space, plain_space
+
+
+def why_not_native(config: EnvConfig, *, training: bool, render_mode: str | None) -> str | None:
+    """Why these episodes cannot be stepped as arrays, or None if they can."""
+    return (
+        "rendering needs single envs"
+        if render_mode is not None
+        else why_not_arrays(config, training=training)
+    )
+
+
+def build_native(config: EnvConfig, seeds: list[int], *, training: bool, groups: int) -> NativeMiniGrid:
+    """The envs of a config; `why_not_native` must have given None."""
+    return NativeMiniGrid([make_env(config, training=training) for _ in seeds], seeds)
 
 
 class NativeMiniGrid(StepsWhenReceived):
     """N grids behind the contract. An agent's place is its index in the flat array of all grids."""
 
     backend = "native"
-    carries_state = True
+    carries_state = can_capture = True
     reward_parts: tuple[str, ...] = ()
     episode_values: tuple[str, ...] = ()
     masks: np.ndarray | None = None
@@ -37,6 +52,7 @@ class NativeMiniGrid(StepsWhenReceived):
         self.observation_space = plain_space(envs[0].observation_space)
         self.action_space = plain_action_space(envs[0].action_space)
         self._layouts = layouts = Layouts(envs)
+        self._kind = f"native > {env_kind(envs[0])}"
         self._sight = Sight(layouts.view, layouts.stride, layouts.see_through_walls)
         self._episodes = [0] * n  # started so far, each
         self._grids = np.full((n, layouts.padded_cells), cells.WALL, np.int64)
@@ -186,6 +202,29 @@ class NativeMiniGrid(StepsWhenReceived):
             "limits": self._limits,
             "missions": self._missions,
         }
+
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        states = []
+        for row in checked_rows(rows, self.n_envs):
+            state: dict[str, Any] = {name: array[row].copy() for name, array in self._state().items()}
+            state["at"] = state["at"] - self._starts[row]  # within its grid
+            states.append(
+                EnvState.pack(self._kind, state | {"random": random_state(self._layouts.random(row))})
+            )
+        return states
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        rows = checked_rows(rows, self.n_envs)
+        check_kinds(states, rows, self._kind)
+        for row, packed in zip(rows, states, strict=True):
+            state = packed.unpack()
+            set_random_state(self._layouts.random(row), state.pop("random"))
+            for name, array in self._state().items():
+                array[row] = state[name]
+            self._at[row] += self._starts[row]
+        obs = self._next_frame().step.obs
+        self._observe(obs)
+        return obs[rows].copy()
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
         saved, state = saved_envs(snapshot), snapshot.get("state", {})

@@ -8,6 +8,7 @@ stays the owner of constants, random generator and spaces.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
 from gymnast.envs.backends.in_process import Frame, episode_seed
 from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
-from gymnast.envs.snapshot import random_state, set_random_state
+from gymnast.envs.states import EnvState, check_kinds, checked_rows, random_state, set_random_state
+from gymnast.errors import GymnastError
 
 _MANY = 256
+_KIND = "gymnasium.envs.classic_control.cartpole.CartPoleVectorEnv"  # of its states
 
 
 class NativeCartPole(StepsWhenReceived):
@@ -25,18 +28,20 @@ class NativeCartPole(StepsWhenReceived):
 
     backend = "native"
     carries_state = True
+    can_capture = True
     reward_parts: tuple[str, ...] = ()
     episode_values: tuple[str, ...] = ()
     masks: np.ndarray | None = None
 
-    def __init__(self, env: CartPoleVectorEnv, seed: int, sutton_barto_reward: bool) -> None:
+    def __init__(self, env: CartPoleVectorEnv, seed: int, arguments: dict[str, Any]) -> None:
+        """`arguments` are those that the env was made with."""
         self.n_envs = n = env.num_envs
         self.observation_space = env.single_observation_space
         self.action_space = env.single_action_space
         self.seeds = [seed] * n  # one generator starts all of them
         self._env = env
         self._episodes = 0
-        self._sutton_barto_reward = sutton_barto_reward
+        self._sutton_barto_reward = bool(arguments.get("sutton_barto_reward", False))
         # Arrays without dimensions: at few envs a ufunc spends half its time converting Python floats.
         self._gravity, self._masspole, self._total_mass = map(
             np.array, (env.gravity, env.masspole, env.total_mass)
@@ -176,6 +181,26 @@ class NativeCartPole(StepsWhenReceived):
         self._state[:] = snapshot["state"]
         self._steps[:] = snapshot["steps"]
         return None
+
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        """The random generator is left out: one starts the episodes of all rows."""
+        if not self._episodes:
+            raise GymnastError("envs cannot be captured before their first reset")
+        return [
+            EnvState.pack(_KIND, {"state": self._state[:, row].copy(), "steps": int(self._steps[row])})
+            for row in checked_rows(rows, self.n_envs)
+        ]
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        rows = checked_rows(rows, self.n_envs)
+        check_kinds(states, rows, _KIND)
+        if not self._episodes:
+            self.reset()
+        obs = self._frames[self._turn].step.obs
+        for row, values in zip(rows, (state.unpack() for state in states), strict=True):
+            self._state[:, row] = obs[row] = values["state"]
+            self._steps[row] = values["steps"]
+        return obs[rows]
 
     def close(self) -> None:
         self._env.close()
