@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from gymnast import api
 from gymnast.processes.threads import one_blas_thread
-from gymnast.training.run.notices import passed_on
+from gymnast.training.notices import passed_on
 
 Train = Callable[..., api.Run]
 

@@ -127,7 +127,7 @@ def _measured(cell: Cell) -> TunedCell:
 def _same_experience(choice: Cell, resolved: ResolvedConfig) -> bool:
     """Asked of at least two copies, stepped in the chosen way; nothing is logged: the caller reports it."""
     from gymnast.envs.measure.sameness import warn_of_same_copies
-    from gymnast.training.run.notices import passed_on
+    from gymnast.training.notices import passed_on
 
     env = choice.applied(resolved.config.env)
     several = env.model_copy(update={"n_envs": max(4, env.copies)})

@@ -16,8 +16,7 @@ from gymnast.envs.settings import EnvConfig
 from gymnast.errors import did_you_mean
 from gymnast.policies.settings import PolicyConfig
 from gymnast.rollout.settings import EvalConfig, memory_problems
-from gymnast.training.interventions import InterventionConfig
-from gymnast.training.settings import BudgetConfig, CheckpointConfig, StopConfig
+from gymnast.training.settings import BudgetConfig, CheckpointConfig, InterventionConfig, StopConfig
 from gymnast.video.settings import VideoConfig
 
 

@@ -24,7 +24,7 @@ from gymnast.processes.start import Child, start_child
 from gymnast.rollout.evaluate import Score
 from gymnast.runs.arrays import pack, unpack
 from gymnast.training.evaluator import InlineEvaluator, Progress, Result
-from gymnast.training.run.notices import passed_on
+from gymnast.training.notices import passed_on
 
 _CLOSE_SECONDS = 1.0
 

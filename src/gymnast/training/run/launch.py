@@ -25,11 +25,11 @@ from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints,
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
 from gymnast.training.loop import run_loop
+from gymnast.training.notices import passed_on
 from gymnast.training.requests import AnyOf
 from gymnast.training.run.auto_envs import with_measured_envs
 from gymnast.training.run.file_requests import FileRequests
 from gymnast.training.run.log import RunLog
-from gymnast.training.run.notices import passed_on
 from gymnast.training.run.observers import Observers
 from gymnast.training.run.outcome import Outcome, Status
 from gymnast.training.run.signals import catch_signals
