@@ -196,7 +196,7 @@ def test_a_users_own_wrapper_by_import_path() -> None:
         ("long-episode-penalty", "give a cost or a growth"),
         ({"name": "long-episode-penalty", "cost": -1}, "cost must be a number from 0"),
         ("sample_envs:PlusTwo", "has no 'PlusTwo' .*did you mean 'PlusOne'"),
-        ("sample_envs:Countdown", "it is no Wrapper class"),
+        ("sample_envs:Countdown", "it is not a Wrapper class"),
         ("no_such_module:Thing", "no module 'no_such_module'"),
     ],
 )

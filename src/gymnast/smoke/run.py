@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One thing to try."""
+    """One preset to try."""
 
     reference: str
     family: str
