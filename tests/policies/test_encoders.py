@@ -211,7 +211,7 @@ def test_an_encoder_of_ones_own(space: Any) -> None:
     ("space", "config", "message"),
     [
         (PIXELS, {"encoder": "own_encoders:OwnEncodr"}, "did you mean 'OwnEncoder'"),
-        (PIXELS, {"encoder": "own_encoders:gym"}, "no Module class"),
+        (PIXELS, {"encoder": "own_encoders:gym"}, "not a Module class"),
         (gym.spaces.Box(-1, 1, (4,)), {"encoder": "impala"}, "impala reads images.*say auto"),
         (PIXELS, {"encoder": "no_such_module:X"}, "no module 'no_such_module'"),
         (PIXELS, {"encoder": "own_encoders:OwnEncoder", "encoder_kwargs": {"depth": 2}}, "unexpected.*depth"),
