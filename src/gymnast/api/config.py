@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gymnast.api.networks import Network, describe_network
 from gymnast.api.run import Overrides
-from gymnast.config import catalogue
 from gymnast.config.applies import space_facts, without_effect
 from gymnast.config.dump import dump_config, plain_data
 from gymnast.config.files import SUFFIXES, config_folders, files_named, names_in
@@ -17,9 +15,10 @@ from gymnast.config.load import SeveralVariantsError, load_config
 from gymnast.config.reference import Key as ConfigKey
 from gymnast.config.reference import keys, markdown
 from gymnast.config.schema import Config
-from gymnast.envs.mix.build import policy_spaces
-from gymnast.envs.spec import read_spec
 from gymnast.errors import GymnastError, MissingExtra, MissingGame, did_you_mean
+
+if TYPE_CHECKING:
+    from gymnast.api.networks import Network
 
 __all__ = [
     "ConfigKey",
@@ -89,6 +88,9 @@ def show_config(
     reference: str, *, overrides: Overrides = (), config_dirs: Sequence[Path] = ()
 ) -> ShownConfig:
     """Resolve a reference with its overrides."""
+    from gymnast.api.networks import describe_network
+    from gymnast.envs.mix.build import policy_spaces
+
     try:
         resolved = load_config(reference, overrides, config_dirs=config_dirs)
     except SeveralVariantsError as several:
@@ -110,6 +112,8 @@ def show_config(
 
 def validate_configs(names: Sequence[str] = (), *, config_dirs: Sequence[Path] = ()) -> list[Validation]:
     """Check ids and files, with a variant or without; every config there is if none is named."""
+    from gymnast.config import catalogue
+
     folders = config_folders(config_dirs)
     results: list[Validation] = []
     for name in names or names_in(folders):
@@ -124,6 +128,9 @@ def validate_configs(names: Sequence[str] = (), *, config_dirs: Sequence[Path] =
 
 def _check(reference: str, config_dirs: Sequence[Path]) -> Validation:
     """The settings first, then what only the environments know."""
+    from gymnast.envs.mix.build import policy_spaces
+    from gymnast.envs.spec import read_spec
+
     try:
         config = load_config(reference, config_dirs=config_dirs).config
         policy_spaces(config.env)  # wrappers, their arguments, the env's own; tasks that go together

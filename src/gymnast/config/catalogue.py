@@ -135,7 +135,7 @@ def _about(
 
 
 def search(text: str, among: Iterable[Entry]) -> list[Entry]:
-    """The entries that every word of `text` fits, best first; near misses count less than parts of words."""
+    """The entries that match every word of `text`, best first; near misses count less than parts of words."""
     words = text.lower().split()
     scored = [(min((_fit(word, entry) for word in words), default=1.0), entry) for entry in among]
     kept = [(score, entry) for score, entry in scored if score > 0]
@@ -143,7 +143,7 @@ def search(text: str, among: Iterable[Entry]) -> list[Entry]:
 
 
 def _fit(word: str, entry: Entry) -> float:
-    """How well a word fits an entry, from 0 to 1; the name counts most, the description least."""
+    """How well a word matches an entry, from 0 to 1; the name counts most, the description least."""
     best = 0.0
     fields = (
         (1.0, entry.name),

@@ -1,4 +1,4 @@
-"""Config files: where they are looked for, what one may hold, and the layers it defines.
+"""Config files: where they are searched for, what one may contain, and the layers it defines.
 
 A file is either a plain config or `base:` with `variants:`; both may have `extends:`. The layers of
 a variant, lowest first: files that are extended, `base`, variants that are extended, the variant.

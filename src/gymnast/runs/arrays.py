@@ -104,7 +104,7 @@ def pack(arrays: Mapping[str, np.ndarray]) -> bytes:
     for name, array in arrays.items():
         if array.dtype.name not in _STORABLE:
             raise GymnastError(f"{name} is an array of {array.dtype}, which a checkpoint cannot hold")
-    # safetensors reads the memory as it lies, so a view with strides must be laid out first.
+    # safetensors reads the memory directly, so a strided view must be made contiguous first.
     # asarray keeps 0-d arrays 0-d, which ascontiguousarray does not.
     return save({name: np.asarray(array, order="C") for name, array in arrays.items()})
 

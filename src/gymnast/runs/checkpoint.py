@@ -73,7 +73,7 @@ class Sidecar:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where one checkpoint of a run lies."""
+    """The place of one checkpoint of a run."""
 
     run: RunFolder
     env_steps: int

@@ -45,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One thing to try."""
+    """One preset to try."""
 
     reference: str
     family: str
