@@ -29,8 +29,6 @@ class _ListByDefault(TyperGroup):
 app = typer.Typer(
     cls=_ListByDefault, help="List, show, compare, control and remove runs.", no_args_is_help=False
 )
-for command in COMMANDS:
-    app.command()(command)
 
 RunsDir = Annotated[
     Path | None, typer.Option("--runs-dir", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs.")
@@ -147,3 +145,7 @@ def _print_entries(found: list[RunEntry]) -> None:
 
 def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2))
+
+
+for command in COMMANDS:
+    app.command()(command)
