@@ -92,7 +92,7 @@ def test_wrong_input_is_one_message(words: list[str], message: str) -> None:
     assert caught.value.exit_code == 2
 
 
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "find_spec", lambda name: None)
     for command in ("record", "progress"):
         with pytest.raises(MissingExtra, match=r"pip install 'gymnast\[video\]'"):

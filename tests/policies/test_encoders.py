@@ -212,7 +212,7 @@ def test_own_encoders_learn_and_are_stored(space: Any) -> None:
     [
         (PIXELS, {"encoder": "own_encoders:OwnEncodr"}, "did you mean 'OwnEncoder'"),
         (PIXELS, {"encoder": "own_encoders:gym"}, "not a Module class"),
-        (gym.spaces.Box(-1, 1, (4,)), {"encoder": "impala"}, "impala reads images.*say auto"),
+        (gym.spaces.Box(-1, 1, (4,)), {"encoder": "impala"}, "impala reads images.*use auto"),
         (PIXELS, {"encoder": "no_such_module:X"}, "no module 'no_such_module'"),
         (PIXELS, {"encoder": "own_encoders:OwnEncoder", "encoder_kwargs": {"depth": 2}}, "unexpected.*depth"),
         (PIXELS, {"encoder": "own_encoders:WrongShape"}, r"must give a tensor \[B, F\]"),

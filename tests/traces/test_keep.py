@@ -1,4 +1,4 @@
-"""Traces of checkpoints: what they know of their run, how large they may grow, and videos made of them."""
+"""Traces of checkpoints: their metadata, the cap on their size, and videos written from them."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> api.Run:
     return api.train("CartPole-v1:ppo", overrides=changes, max_env_steps=512, runs_dir=runs)
 
 
-def test_a_checkpoints_trace_says_where_it_is_from(run: api.Run, tmp_path: Path) -> None:
+def test_the_trace_of_a_checkpoint_names_its_source(run: api.Run, tmp_path: Path) -> None:
     checkpoint = list_checkpoints(run.folder)[-1]
     trace = record_trace_of_checkpoint(checkpoint, episodes=2)
     meta = trace.meta

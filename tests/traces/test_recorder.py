@@ -197,7 +197,7 @@ def test_recording_changes_neither_trajectory_nor_random_numbers(name: str, samp
 
 
 def assert_complete(trace: Trace) -> None:
-    """What a trace says of each step fits together, whatever the action space."""
+    """What is recorded of each step fits together, whatever the action space."""
     rows, columns = trace.steps, trace.columns
     assert np.isfinite(columns["value"]).all(), "of the true last observation too"
     probabilities = columns["probabilities"][rows]
@@ -322,7 +322,7 @@ def test_popart_values_are_in_rewards_of_the_env() -> None:
 
 
 class Paying(gym.Env[Any, Any]):
-    """Tells everything there is to tell, and cannot be rendered."""
+    """Reports parts of its reward, infos and episode values, and cannot be rendered."""
 
     observation_space = gym.spaces.Box(-1, 1, (2,), np.float64)
     action_space = gym.spaces.Discrete(3, start=5)
@@ -350,7 +350,7 @@ class Paying(gym.Env[Any, Any]):
         return np.array([0.1 * self.t, 1 / 3]), 1.25, False, self.t == 3, info
 
 
-def test_everything_an_env_tells_is_recorded() -> None:
+def test_everything_an_env_reports_is_recorded() -> None:
     env = Paying()
     from gymnast.policies.build import build_policy
     from gymnast.policies.settings import PolicyConfig

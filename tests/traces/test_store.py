@@ -166,14 +166,14 @@ def folder(tmp_path: Path) -> Path:
     return save_trace(kept[0], tmp_path / "trace")
 
 
-def test_a_folder_that_is_no_trace_is_refused(tmp_path: Path, folder: Path) -> None:
+def test_a_folder_that_is_not_a_trace_is_refused(tmp_path: Path, folder: Path) -> None:
     for path in (tmp_path, tmp_path / "nothing", folder / "trace.json"):
         with pytest.raises(GymnastError, match=r"cannot be read as a trace: there is no trace.json"):
             load_trace(path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "null", "[" * 100_000, '{"a": ' * 100_000, "9" * 10_000])
-def test_json_that_is_none_is_refused(folder: Path, text: str) -> None:
+def test_broken_json_is_refused(folder: Path, text: str) -> None:
     (folder / "trace.json").write_text(text)
     with pytest.raises(GymnastError, match=r"trace.json"):
         load_trace(folder)
@@ -212,7 +212,7 @@ def test_a_header_that_promises_too_much_is_refused(folder: Path) -> None:
 
 
 def bomb(width: int, height: int, unpacked: int) -> bytes:
-    """A PNG whose pixels unpack to another size than its header says."""
+    """A PNG whose pixels unpack to another size than its header has."""
     picture = encode_png(np.zeros((1, 1, 3), np.uint8))
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""Frames: the picture as it is, enlarged by whole numbers, and a bar that says what happens."""
+"""Frames: the picture as it is, enlarged by whole numbers, and a bar of text."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_pixels_become_squares(height: int, width: int) -> None:
         {"decision": None, "outcome": replace(OUTCOME, truncated=True)},
     ],
 )
-def test_the_bar_says_everything_and_hides_nothing(change: dict[str, object]) -> None:
+def test_the_bar_shows_everything_and_hides_nothing(change: dict[str, object]) -> None:
     one = recorded()
     other = replace(one, **change)  # type: ignore[arg-type]
     layout = layout_of(one)
@@ -110,7 +110,7 @@ def test_fonts_survive_an_env_that_quits_pygame() -> None:
 
 
 @pytest.mark.parametrize(
-    ("space", "labels", "action", "said"),
+    ("space", "labels", "action", "text"),
     [
         (gym.spaces.Discrete(3), ("a", "b", "c"), 1, "b"),
         (gym.spaces.Discrete(3, start=5), ("a", "b", "c"), 5, "a"),
@@ -122,8 +122,8 @@ def test_fonts_survive_an_env_that_quits_pygame() -> None:
         (gym.spaces.Box(-2, 2, (1,)), ("torque",), np.float32([1.25]), "torque +1.25"),
     ],
 )
-def test_actions_in_words(space: gym.Space, labels: tuple[str, ...], action: object, said: str) -> None:
-    assert ActionNames(space, labels).text(action) == said
+def test_actions_in_words(space: gym.Space, labels: tuple[str, ...], action: object, text: str) -> None:
+    assert ActionNames(space, labels).text(action) == text
 
 
 def test_actions_of_a_dict_by_their_parts() -> None:

@@ -26,7 +26,7 @@ from gymnast.traces.trace import COLUMNS, Trace, column_name
 
 DEFAULT_BYTES = 256_000_000
 LEAST_BYTES = 1_000_000
-_RESERVED = 100_000  # for what a trace says of itself
+_RESERVED = 100_000  # for trace.json
 _ROW_OVERHEAD = 16  # commas, and where a picture ends
 
 
@@ -84,7 +84,7 @@ def keep_trace(
 
 
 def describe(env: RecordedEnv, player: Player) -> dict[str, Any]:
-    """What env and player say of a trace."""
+    """The fields of `TraceMeta` that env and player know."""
     return {
         "env_id": env.id,
         "task": env.task,
@@ -168,7 +168,7 @@ class TraceKeeper:
         return self._numbers + len(json.dumps(step.info)) + label + _ROW_OVERHEAD
 
     def _finish_previous(self, step: TraceStep) -> None:
-        """What the env made of an action goes into the row where it was taken."""
+        """The result of an action belongs in the row where it was taken."""
         outcome, before = step.outcome, self._rows[-1]
         assert outcome is not None
         before |= {
@@ -218,7 +218,7 @@ class TraceKeeper:
         self._cut.append("frames")
 
     def trace(self, **about: Any) -> Trace:
-        """What was kept; `about` has the fields of `TraceMeta` that steps do not tell."""
+        """What was kept; `about` has the fields of `TraceMeta` that the steps do not have."""
         rows = self._rows
         if len(rows) < 2:
             raise GymnastError("a trace has at least one step")

@@ -1,4 +1,4 @@
-"""What a trace says of itself: who played what, and which columns it has."""
+"""The metadata of a trace: who played what, and which columns it has."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Column(Plain):
 
 
 class TraceMeta(Plain):
-    """All that is known of a recording beside its rows."""
+    """What is known of a recording beside its rows."""
 
     env_id: str
     task: str | None = None  # of a mix

@@ -63,7 +63,7 @@ class ObservationPicture:
 
 
 def as_image(value: np.ndarray) -> np.ndarray | None:
-    """Pixels as RGB, the newest of several frames; None if these are no pixels."""
+    """Pixels as RGB, the newest of several frames; None if these are not pixels."""
     value = np.asarray(value)
     if value.dtype != np.uint8 or value.ndim not in (2, 3) or min(value.shape[-2:]) < 1:
         return None

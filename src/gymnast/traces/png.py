@@ -50,7 +50,7 @@ def decode_png(data: bytes) -> np.ndarray:
     except zlib.error as error:
         raise GymnastError(f"a picture is damaged: {error}") from error
     if len(pixels) != size:
-        raise GymnastError("a picture is damaged: it is not as large as it says")
+        raise GymnastError("a picture is damaged: its size is not that of its header")
     rows = np.frombuffer(pixels, np.uint8).reshape(height, 1 + 3 * width)
     if rows[:, 0].any():
         raise GymnastError("a picture is damaged: its rows are filtered, which Gymnast does not do")

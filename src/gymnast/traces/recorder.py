@@ -1,8 +1,8 @@
-"""Playing episodes under observation: one step after the other, with nothing kept.
+"""Playing an episode and recording it: one step after another, with nothing kept.
 
-`iter_steps` is the one place that plays before a camera. A video encodes its steps as they come, a
-`Trace` keeps them. It acts exactly as `rollout.evaluate` does, from the same random numbers; all that it
-adds is computed beside that and draws none.
+`iter_steps` is the only place that plays to be recorded. A video encodes its steps as they come, a
+`Trace` keeps them. It acts exactly as `rollout.evaluate` does, from the same random numbers; what it
+adds draws none.
 """
 
 from __future__ import annotations

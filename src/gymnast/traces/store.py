@@ -1,7 +1,7 @@
-"""Traces on disk: a folder of plain data, whole or not there, and checked before it is believed.
+"""Traces on disk: a folder of plain data, complete or not there, and checked before it is used.
 
     NAME/
-      trace.json                     what the trace says of itself, and the checksums of the other two
+      trace.json                     metadata, and the checksums of the other two
       arrays-<checksum>.safetensors  the columns; labels and infos as JSON text
       frames-<checksum>.png          the pictures, one PNG after the other; not there without frames
 
@@ -27,7 +27,7 @@ from gymnast.traces.png import png_size
 from gymnast.traces.trace import Trace, check_trace
 
 JSON_NAME = "trace.json"
-MOST_BYTES = 2_000_000_000  # of a trace that is read, unless told otherwise
+MOST_BYTES = 2_000_000_000  # of a trace that is read, by default
 _MOST_JSON = 20_000_000
 _TEXT, _ENDS = "$text", "$frame_ends"  # no column begins with $
 _OWN_FILE = re.compile(r"(arrays-[0-9a-f]{16}\.safetensors|frames-[0-9a-f]{16}\.png)")

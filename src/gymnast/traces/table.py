@@ -25,8 +25,8 @@ def steps_table(trace: Trace, gamma: float | None = None, lam: float | None = No
     """Columns of T values, one for each action taken, in their order.
 
     Unset, gamma and lam are those of the run. Where an episode was truncated, or its recording cut, the
-    value of its last observation stands for the rewards that were still to come; without a critic they
-    are left out, and so are the columns that need one.
+    value of its last observation replaces the rewards still to come. Without a critic they are left out,
+    and so are the columns that need one.
     """
     gamma = _unit("gamma", gamma, trace.meta.gamma, DEFAULT_GAMMA)
     lam = _unit("lam", lam, trace.meta.gae_lambda, DEFAULT_LAMBDA)

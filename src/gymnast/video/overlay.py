@@ -1,4 +1,4 @@
-"""A frame of a video: the picture, enlarged by whole numbers, and a bar below it that says what happens."""
+"""A frame of a video: the picture, enlarged by whole numbers, and a bar of text below it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Chapter:
 
     @property
     def lines(self) -> tuple[str, str]:
-        """What a card says of it."""
+        """The text of its card."""
         if self.checkpoint is None:
             return "before training", ""
         score = "" if self.score is None else f"score {self.score:,.4g}"

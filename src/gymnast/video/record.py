@@ -1,4 +1,4 @@
-"""Videos of a run's checkpoints: who plays, where the file goes, and which one is the best."""
+"""Videos of a run's checkpoints: who plays, where the file is, and which one is the best."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Videos that a run makes of itself: with every evaluation, or of its best checkpoint at the end.
 
-A video is never worth a run: what goes wrong with one is logged, and training continues.
+A video that fails never stops a run: it is logged, and training continues.
 """
 
 from __future__ import annotations
