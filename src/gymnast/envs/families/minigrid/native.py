@@ -62,7 +62,6 @@ class NativeMiniGrid(StepsWhenReceived):
         self._facing = np.zeros(n, np.int64)
         self._carrying = np.full(n, cells.EMPTY, np.int64)
         self._ages = np.zeros(n, np.int64)  # steps into each episode
-        self._limits = np.zeros(n, np.int64)
         self._missions = np.zeros((n, layouts.mission_length), np.int64)
         self._frames = (Frame(n, self.observation_space, ()), Frame(n, self.observation_space, ()))
         self._turn = 0
@@ -92,7 +91,6 @@ class NativeMiniGrid(StepsWhenReceived):
         self._facing[row] = layout.facing
         self._carrying[row] = cells.EMPTY
         self._ages[row] = 0
-        self._limits[row] = layout.limit
         self._missions[row] = layout.mission
         self._episodes[row] += 1
 
@@ -127,7 +125,7 @@ class NativeMiniGrid(StepsWhenReceived):
         self._ages += 1
         step.rewards.fill(0.0)
         step.terminated[:] = cells.ENDS.take(acts)
-        np.greater_equal(self._ages, self._limits, out=step.truncated)
+        np.greater_equal(self._ages, self._layouts.limit, out=step.truncated)
         for row in cells.MAY_CHANGE.take(acts).nonzero()[0].tolist():
             if self._change(row, int(actions[row]), int(places[row])):
                 step.terminated[row] = True
@@ -150,7 +148,7 @@ class NativeMiniGrid(StepsWhenReceived):
         raise EnvFailure(row, self.seeds[row], f"raised ValueError: Unknown action: {actions[row]}")
 
     def _reward(self, row: int) -> float:
-        return float(1 - 0.9 * (int(self._ages[row]) / self._layouts.max_steps(row)))
+        return 1 - 0.9 * (int(self._ages[row]) / self._layouts.max_steps)
 
     def _change(self, row: int, action: int, place: int) -> bool:
         """Pick up, drop or toggle at a place; whether that ends the episode with a reward."""
@@ -185,12 +183,8 @@ class NativeMiniGrid(StepsWhenReceived):
             {"seed": seed, "episodes": episodes, "random": random_state(self._layouts.random(row))}
             for row, (seed, episodes) in enumerate(zip(self.seeds, self._episodes, strict=True))
         ]
-        names, arrays = zip(*self._state().items(), strict=True)
-        return {
-            "kind": "single",
-            "envs": envs,
-            "state": dict(zip(names, (array.copy() for array in arrays), strict=True)),
-        }
+        state = {name: array.copy() for name, array in self._state().items()}
+        return {"kind": "single", "envs": envs, "state": state}
 
     def _state(self) -> dict[str, np.ndarray]:
         return {
@@ -199,7 +193,6 @@ class NativeMiniGrid(StepsWhenReceived):
             "facing": self._facing,
             "carrying": self._carrying,
             "ages": self._ages,
-            "limits": self._limits,
             "missions": self._missions,
         }
 
@@ -227,8 +220,9 @@ class NativeMiniGrid(StepsWhenReceived):
         return obs[rows].copy()
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
-        saved, state = saved_envs(snapshot), snapshot.get("state", {})
-        if all(np.shape(state.get(name)) == array.shape for name, array in self._state().items()):
+        saved = saved_envs(snapshot)
+        state = snapshot.get("state", {}) if saved else {}  # another backend may use the name in its own way
+        if all(np.shape(state.get(name, ())) == array.shape for name, array in self._state().items()):
             for name, array in self._state().items():
                 array[:] = state[name]
             for row, env in enumerate(saved):
