@@ -105,6 +105,11 @@ def all_metrics() -> tuple[MetricSpec, ...]:
     return tuple(_catalogue.metrics.values())
 
 
+def declared_as(key: str) -> str:
+    """The key or pattern under which `key` is declared."""
+    return _catalogue.find(key)
+
+
 def spec(key: str) -> MetricSpec:
     """What is declared for `key`, by itself or through a pattern."""
     return _catalogue.metrics[_catalogue.find(key)]
