@@ -44,6 +44,7 @@ class TorchStack:
 
     @torch.no_grad()
     def infer(self, x: torch.Tensor) -> torch.Tensor:
+        self._graph = None
         return self._outputs(x)
 
     def _outputs(self, x: torch.Tensor) -> torch.Tensor:
