@@ -19,7 +19,7 @@ from gymnast.rollout.evaluate import evaluate, evaluation_envs
 
 
 class UnevenEpisodes(gym.Env[np.ndarray, int]):
-    """Most episodes take 1 step, some take 60; each step pays 1."""
+    """Most episodes take 1 step, some take 60; each step has reward 1."""
 
     observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
     action_space = gym.spaces.Discrete(2)
@@ -45,19 +45,19 @@ def policy_for(envs: Any, **settings: Any) -> Policy:
 
 
 def lengths_in_order(n_envs: int, episodes: int) -> list[int]:
-    """Who starts the next episode: the env that is through first, by a clock of its own."""
+    """Lengths in starting order: the env that is done first starts the next episode."""
     envs = [UnevenEpisodes() for _ in range(n_envs)]
     lengths: list[int] = []
-    through: list[tuple[int, int]] = []
+    done: list[tuple[int, int]] = []
     for index, (env, seed) in enumerate(zip(envs, env_seeds(7, n_envs), strict=True)):
         env.reset(seed=seed)
         lengths.append(env.left)
-        heapq.heappush(through, (env.left, index))
+        heapq.heappush(done, (env.left, index))
     while len(lengths) < episodes:
-        at, index = heapq.heappop(through)
+        at, index = heapq.heappop(done)
         envs[index].reset()
         lengths.append(envs[index].left)
-        heapq.heappush(through, (at + envs[index].left, index))
+        heapq.heappush(done, (at + envs[index].left, index))
     return lengths[:episodes]
 
 
@@ -79,7 +79,7 @@ def test_short_episodes_are_not_favoured() -> None:
     assert score.mean > 15
 
 
-def test_same_weights_same_score_again() -> None:
+def test_same_weights_give_the_same_score_again() -> None:
     envs = uneven(3)
     policy = policy_for(envs)
     first = evaluate(policy, envs, 9)
@@ -108,7 +108,7 @@ def test_statistics_stay_as_training_left_them() -> None:
     assert all((after[name] == value).all() for name, value in before.items())
 
 
-def test_progress_and_the_row() -> None:
+def test_progress_is_reported_and_the_row_has_the_score() -> None:
     envs = uneven(3)
     seen: list[tuple[int, int]] = []
     score = evaluate(policy_for(envs), envs, 7, progress=lambda done, total: seen.append((done, total)))
@@ -134,5 +134,5 @@ def test_progress_and_the_row() -> None:
         (EnvConfig(id="CartPole-v1", wrappers=("cartpole-centring",)), 50, 50),
     ],
 )
-def test_how_many_envs(config: EnvConfig, episodes: int, wanted: int) -> None:
+def test_number_of_envs_for_an_evaluation(config: EnvConfig, episodes: int, wanted: int) -> None:
     assert evaluation_envs(config, episodes) == wanted

@@ -1,4 +1,4 @@
-"""Reward normalisation against all discounted returns ever seen, worked out at once."""
+"""Reward normalisation against all discounted returns ever seen, computed at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def random_rollout(seed: int, scale: float = 5.0) -> Rollout:
 
 
 def discounted_returns(rollouts: list[Rollout]) -> np.ndarray:
-    """Each env's running return, begun anew with each episode and not with each rollout."""
+    """Each env's running return, which restarts with each episode and not with each rollout."""
     running, seen = np.zeros(N), []
     for rollout in rollouts:
         for t in range(T):
@@ -33,7 +33,7 @@ def discounted_returns(rollouts: list[Rollout]) -> np.ndarray:
     return np.array(seen)
 
 
-def test_divides_by_the_std_of_all_returns_so_far() -> None:
+def test_rewards_are_divided_by_the_std_of_all_returns_so_far() -> None:
     scale = RewardScale(N, clip=None)
     seen: list[Rollout] = []
     for seed in range(6):
@@ -44,7 +44,7 @@ def test_divides_by_the_std_of_all_returns_so_far() -> None:
         assert rollout.rewards == pytest.approx(seen[-1].rewards / divisor, rel=1e-5)
 
 
-def test_cuts_what_is_far_out() -> None:
+def test_large_rewards_are_clipped() -> None:
     scale = RewardScale(N, clip=0.5)
     rollout = random_rollout(0)
     scale.apply(rollout, GAMMA)
@@ -60,7 +60,7 @@ def test_constant_zero_reward_stays_zero() -> None:
         assert (rollout.rewards == 0).all()
 
 
-def test_state_goes_on_exactly_and_copes_with_another_number_of_envs() -> None:
+def test_state_is_restored_exactly_also_with_another_number_of_envs() -> None:
     one, two = RewardScale(N, clip=None), RewardScale(N, clip=None)
     one.apply(random_rollout(1), GAMMA)
     two.load_state(one.state())
@@ -74,8 +74,8 @@ def test_state_goes_on_exactly_and_copes_with_another_number_of_envs() -> None:
     assert json.loads(json.dumps(numbers)) == numbers
 
 
-def test_tasks_of_a_mix_are_scaled_each_by_itself() -> None:
-    """As if each task were trained alone, whatever the others pay."""
+def test_each_task_of_a_mix_is_scaled_by_itself() -> None:
+    """As if each task were trained alone, whatever the rewards of the others."""
     rng = np.random.default_rng(0)
     task_of = np.array([0, 1, 0, 1, 1])
     scale = TaskRewardScale(("small", "large"), task_of, clip=None)

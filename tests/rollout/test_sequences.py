@@ -223,7 +223,7 @@ def test_states_are_carried_and_not_only_zeros() -> None:
     ("changes", "message"),
     [
         ({"algo.sequence_length": 7}, r"algo\.sequence_length: 7 does not divide the 32 .* 4 or 8"),
-        ({"algo.batch_size": 16}, r"algo\.batch_size: 16 samples are no whole sequences of 32 steps; .* 32"),
+        ({"algo.batch_size": 16}, r"algo\.batch_size: 16 samples are not whole sequences of 32 steps; .* 32"),
         ({"algo.batch_size": 100}, r"algo\.batch_size: 100 does not divide"),
     ],
 )

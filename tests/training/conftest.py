@@ -16,7 +16,7 @@ from gymnast.training.run.keys import TerminalKeys
 
 # What depends on the clock; all else must repeat to the last bit.
 CLOCK = ("time/seconds", "time/fps", "time/collect_seconds", "time/update_seconds", "time/eval_seconds")
-OF_THE_MACHINE = (*CLOCK, "env/restarts")  # what says nothing about learning; only `workers` has the last
+OF_THE_MACHINE = (*CLOCK, "env/restarts")  # independent of learning; only `workers` has the last
 
 
 class PressAt(TerminalKeys):
@@ -49,7 +49,7 @@ def train_in_short(
         "eval.episodes": 5,
         "stop.eval_return": None,
     }
-    if changes.get("algo__name", "ppo") != "ppo":  # one step an update: nothing to set
+    if changes.get("algo__name", "ppo") != "ppo":  # one step per update: nothing to set
         del common["algo.batch_size"], common["algo.n_epochs"]
     overrides = common | {key.replace("__", "."): value for key, value in changes.items()}
     return api.train(reference, overrides=overrides, runs_dir=runs_dir, requests=requests)
@@ -69,7 +69,7 @@ def press() -> Callable[..., TerminalKeys]:
 
 @pytest.fixture(scope="session")
 def stop_after() -> Callable[[int], TerminalKeys]:
-    """A requests that stops the run once it has done so many updates."""
+    """Requests that stop the run after this many updates."""
     return lambda updates: PressAt({updates: Request.STOP})
 
 
@@ -78,7 +78,7 @@ def rows_of(run: api.Run) -> list[dict[str, Any]]:
 
 
 def end_of(run: api.Run) -> dict[str, Any]:
-    """All that a run's last checkpoint holds, less what the machine adds to it."""
+    """All that a run's last checkpoint holds, without what depends on the machine."""
     checkpoint = list_checkpoints(run.folder)[-1]
     policy, state, sidecar = load_checkpoint(checkpoint)
     del state["counters"]["seconds"]

@@ -1,4 +1,4 @@
-"""An env that goes wrong on purpose, while a file says so."""
+"""An env that fails on purpose, while a file asks for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 class Faulty(gym.Env[np.ndarray, int]):
     """Fails in the way that the file `switch` names, in its `at`-th step, if `seed` is its own (or unset).
 
-    Without the file it is healthy: 10 steps an episode, each paying 1.
+    Without the file it is healthy: 10 steps per episode, a reward of 1 each.
     """
 
     observation_space = gym.spaces.Box(-1, 1, (3,), np.float32)
@@ -31,7 +31,7 @@ class Faulty(gym.Env[np.ndarray, int]):
             self.own_seed = seed
         self.in_episode = 0
         if self._fault() == "reset":
-            raise RuntimeError("no way to begin")
+            raise RuntimeError("cannot start")
         return np.zeros(3, np.float32), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -64,7 +64,7 @@ class Faulty(gym.Env[np.ndarray, int]):
 
 
 class Speaking(gym.Env):
-    """Observations that no network takes."""
+    """Text observations, which no network supports."""
 
     observation_space = gym.spaces.Text(5)
     action_space = gym.spaces.Discrete(2)

@@ -1,4 +1,4 @@
-"""A task with a right answer that its observation shows, for mixes whose tasks learn fast."""
+"""A task whose right answer is in its observation, for mixes whose tasks are learned fast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Quiz(gym.Env):
-    """Shows a number and pays 1 for the action of that number, moved on by `shift`; five questions each."""
+    """Shows a number and rewards the action of that number plus `shift` with 1; five questions per episode."""
 
     def __init__(self, n_actions: int = 2, shift: int = 0, seen: int = 4) -> None:
         self.observation_space = gym.spaces.Box(0, 1, (seen,), np.float32)

@@ -35,7 +35,7 @@ def test_cartpole_is_solved_from_rollouts_that_are_one_update_old(tmp_path: Path
     assert run.outcome.status == "solved"
 
 
-def test_a_run_that_collects_ahead_can_be_resumed(tmp_path: Path) -> None:
+def test_run_that_collects_ahead_can_be_resumed(tmp_path: Path) -> None:
     run = api.train("CartPole-v1:ppo", overrides={**SHORT, **OVERLAP}, runs_dir=tmp_path)
     longer = api.resume(run, max_env_steps=6000, runs_dir=tmp_path)
     assert longer.outcome.env_steps >= 6000
@@ -44,7 +44,7 @@ def test_a_run_that_collects_ahead_can_be_resumed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value"), [("env.groups", 2), ("algo.collect_ahead", True)], ids=["groups", "ahead"]
 )
-def test_a_memory_takes_neither(key: str, value: object) -> None:
+def test_policy_with_a_memory_supports_neither(key: str, value: object) -> None:
     with pytest.raises(GymnastError, match=key):
         load_config("CartPole-v1:ppo", {"policy.memory": "lstm", key: value})
 

@@ -1,4 +1,4 @@
-"""Evaluation in a process of its own: the same scores, without holding training up."""
+"""Evaluation in a process of its own: the same scores, without blocking training."""
 
 from __future__ import annotations
 
@@ -75,17 +75,17 @@ def test_run_stops_when_a_score_arrives_that_solves(train: Train, tmp_path: Path
     assert last["eval/env_steps"] < last["time/env_steps"], "training continued meanwhile"
 
 
-def test_training_is_not_held_up(train: Train, tmp_path: Path) -> None:
+def test_training_is_not_blocked(train: Train, tmp_path: Path) -> None:
     run = train(
         "Acrobot-v1:ppo", tmp_path, updates=20, eval__background=True, eval__every=1, eval__episodes=50
     )
     rows = run.metrics()
     late = [row for row in rows if "eval/env_steps" in row]
-    # 50 episodes of 500 steps take far longer than an update: while one is under way, none is queued.
+    # 50 episodes of 500 steps take far longer than an update: while one is running, none is queued.
     assert len(late) < len(rows) / 2
 
 
-def test_late_best_is_known_to_a_resume_from_its_moment(train: Train, tmp_path: Path) -> None:
+def test_resume_from_a_late_best_knows_its_score(train: Train, tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, updates=3, eval__background=True, checkpoint__seconds=0)
     best, last = list_checkpoints(run.folder)
     assert (best.env_steps, last.env_steps) == (2 * STEPS, 3 * STEPS)
@@ -117,7 +117,7 @@ def test_script_without_a_guard_is_not_run_again(train: Train, tmp_path: Path) -
     assert len(list(tmp_path.glob("runs/*/run.json"))) == 1
 
 
-def test_signal_to_the_whole_group_stops_the_run_in_order(tmp_path: Path) -> None:
+def test_signal_to_the_whole_group_stops_the_run_cleanly(tmp_path: Path) -> None:
     typed = "train CartPole-v1:ppo eval.background=true eval.every=500 stop.eval_return=null"
     trainer = subprocess.Popen(
         [
@@ -141,9 +141,9 @@ def test_signal_to_the_whole_group_stops_the_run_in_order(tmp_path: Path) -> Non
     ):
         time.sleep(0.02)
     os.killpg(trainer.pid, signal.SIGTERM)
-    said, _ = trainer.communicate(timeout=30)
+    output, _ = trainer.communicate(timeout=30)
     assert trainer.returncode == 3
-    assert json.loads(said)["status"] == "interrupted"
+    assert json.loads(output)["status"] == "interrupted"
 
 
 def test_process_that_dies_is_reported_and_the_run_saved(
@@ -161,7 +161,7 @@ def test_process_that_dies_is_reported_and_the_run_saved(
     assert [row["time/updates"] for row in run.metrics()] == list(range(1, len(rows) + 2))
 
 
-def test_env_of_the_main_script_is_refused_before_anything_is_made(train: Train, tmp_path: Path) -> None:
+def test_env_of_the_main_script_is_refused_before_anything_is_created(train: Train, tmp_path: Path) -> None:
     gym.register("mine/Local-v0", entry_point=lambda: gym.make("CartPole-v1"))
     try:
         with pytest.raises(GymnastError, match=r"eval.background cannot be used for 'mine/Local-v0'"):

@@ -48,7 +48,7 @@ def test_vec_steps_count_all_envs_as_one(train: Train, tmp_path: Path) -> None:
     assert run.outcome.env_steps == 3 * STEPS
 
 
-def test_wall_time_ends_the_run_and_parts_add_up(train: Train, tmp_path: Path) -> None:
+def test_wall_time_ends_the_run_and_adds_up_over_resumes(train: Train, tmp_path: Path) -> None:
     began = time.perf_counter()
     run = train(
         "CartPole-v1:ppo",
@@ -71,7 +71,7 @@ def test_wall_time_ends_the_run_and_parts_add_up(train: Train, tmp_path: Path) -
     assert run.outcome.seconds >= 0.5
 
 
-def test_whichever_budget_is_spent_first(train: Train, tmp_path: Path) -> None:
+def test_first_budget_to_be_spent_ends_the_run(train: Train, tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, eval__every=0, budget__wall_time="10m")
     assert run.outcome.reason == "the step budget is spent"
     run = train("CartPole-v1:ppo", tmp_path, updates=10**6, eval__every=0, budget__wall_time=0.1)
@@ -132,7 +132,7 @@ def test_counters_agree_in_every_row(train: Train, tmp_path: Path) -> None:
         assert all(later[key] >= earlier[key] for key in COUNTERS)
 
 
-def test_paused_time_is_no_training_time(train: Train, tmp_path: Path, press: Press) -> None:
+def test_paused_time_does_not_count_as_training_time(train: Train, tmp_path: Path, press: Press) -> None:
     requests = press({2: Request.PAUSE})
     waited: list[float] = []
 
@@ -157,7 +157,7 @@ def test_stop_while_paused_stops(train: Train, tmp_path: Path, press: Press) -> 
     assert run.outcome.env_steps == 2 * STEPS
 
 
-def test_key_saves_now(train: Train, tmp_path: Path, press: Press) -> None:
+def test_key_saves_a_checkpoint_at_once(train: Train, tmp_path: Path, press: Press) -> None:
     run = train("CartPole-v1:ppo", tmp_path, eval__every=0, requests=press({2: Request.CHECKPOINT}))
     assert [c.env_steps for c in list_checkpoints(run.folder)] == [2 * STEPS, 6 * STEPS]
     assert list_checkpoints(run.folder)[0].sidecar().reason == "user"

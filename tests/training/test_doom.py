@@ -1,4 +1,4 @@
-"""Training on VizDoom: what is recorded, that a stopped run goes on exactly, and that Basic is learned."""
+"""Training on VizDoom: what is recorded, that a stopped run resumes exactly, and that Basic is learned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHORT: dict[str, Any] = {
 }
 
 
-def test_a_stopped_run_goes_on_in_the_very_same_episodes(
+def test_stopped_run_resumes_in_the_same_episodes(
     tmp_path: Path,
     stop_after: Callable[[int], Requests],
     assert_same_run: Callable[[api.Run, api.Run], None],
@@ -41,21 +41,21 @@ def test_a_stopped_run_goes_on_in_the_very_same_episodes(
     parts = api.resume(stopped.id, runs_dir=tmp_path)
     assert_same_run(whole, parts)
     rows = read_metrics(whole.folder.metrics_path)
-    shares = [row["env/reward_part/ammo"] for row in rows]
-    assert min(shares) < 0  # rounds were fired
+    ammo = [row["env/reward_part/ammo"] for row in rows]
+    assert min(ammo) < 0  # rounds were fired
     assert rows[-1]["env/episode/kills"] >= 0
-    assert rows[-1]["env/episode/health"] == 0  # who ends before the timeout is dead
+    assert rows[-1]["env/episode/health"] == 0  # an episode that ends before the timeout ends by death
     assert any(row.get("eval/episode/kills") is not None for row in rows)
 
 
 @pytest.mark.parametrize("frames", [1, 4])
-def test_with_and_without_a_stack_of_frames(frames: int, tmp_path: Path) -> None:
+def test_training_with_and_without_stacked_frames(frames: int, tmp_path: Path) -> None:
     overrides = SHORT | {"policy.frame_stack": frames, "eval.every": 0, "env.vizdoom.variables": []}
     run = api.train(
         "VizDoom-HealthGathering-v0:ppo-conv", overrides=overrides, max_env_steps=128, runs_dir=tmp_path
     )
     assert run.outcome.env_steps == 128
-    assert api.evaluate(run, episodes=1).mean_return > 100  # whoever stands still lives for some 300 tics
+    assert api.evaluate(run, episodes=1).mean_return > 100  # even standing still survives some 300 tics
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Evaluation within a run: when it happens, what it sees, and that its score can be believed."""
+"""Evaluation within a run: when it happens, what it sees, and that its score is right."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def evaluated(run: api.Run) -> list[int]:
 
 
 def play(policy: Any, env: gym.Env[Any, Any], episodes: int, seed: int) -> list[float]:
-    """A loop as anybody would write it: reset with the seed once, then play on."""
+    """A plain loop: reset with the seed once, then continue."""
     returns = []
     for episode in range(episodes):
         obs, _ = env.reset(seed=seed if episode == 0 else None)
@@ -107,7 +107,7 @@ def test_training_only_wrappers_are_off_and_limits_on(train: Train, tmp_path: Pa
     rows = [row for row in run.metrics() if "eval/return/mean" in row]
     assert rows
     for row in rows:
-        # −1 a step until the limit, which untrained policies always reach.
+        # −1 per step until the limit, which untrained policies always reach.
         assert row["eval/return/mean"] == row["eval/return/min"] == row["eval/return/max"] == -30
         assert row["eval/length/mean"] == row["train/length/mean"] == 30
         assert row["train/return_plain/mean"] == pytest.approx(-30)
@@ -121,7 +121,7 @@ def test_training_only_wrappers_are_off_and_limits_on(train: Train, tmp_path: Pa
     assert kept.outcome.last_score != -30
 
 
-def test_evaluation_leaves_learning_alone(
+def test_evaluation_does_not_change_learning(
     train: Train, tmp_path: Path, end_state: Any, first_difference: Any
 ) -> None:
     """Running statistics, reward scale, random numbers and weights are as without any evaluation."""
@@ -136,7 +136,7 @@ def test_evaluation_leaves_learning_alone(
         assert first_difference(a["state"][part], b["state"][part]) is None
 
 
-def test_every_zero_turns_evaluation_and_its_stop_off(train: Train, tmp_path: Path) -> None:
+def test_eval_every_zero_turns_evaluation_and_its_stop_off(train: Train, tmp_path: Path) -> None:
     run = train(
         "CartPole-v1:ppo", tmp_path, eval__every=0, stop__eval_return="solved", env__spec__solved_at=1
     )
@@ -159,7 +159,7 @@ def test_every_zero_turns_evaluation_and_its_stop_off(train: Train, tmp_path: Pa
     ],
     ids=str,
 )
-def test_when_evaluation_is_due(
+def test_evaluation_is_due_after_these_updates(
     train: Train, changes: dict[str, Any], wanted: list[int], tmp_path: Path
 ) -> None:
     run = train("CartPole-v1:ppo", tmp_path, **changes)
@@ -206,7 +206,7 @@ def test_training_stops_at_once_when_solved(train: Train, tmp_path: Path) -> Non
     assert api.evaluate(run.id, episodes=5, runs_dir=tmp_path).solved is True
 
 
-def test_solved_is_noted_where_it_does_not_stop(train: Train, tmp_path: Path) -> None:
+def test_solved_is_recorded_where_it_does_not_stop(train: Train, tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, env__spec__solved_at=5)
     assert (run.outcome.status, run.outcome.solved, run.outcome.env_steps) == ("finished", True, 6 * STEPS)
     other = train("CartPole-v1:ppo", tmp_path, stop__eval_return=5, env__spec__solved_at=400)
@@ -215,7 +215,7 @@ def test_solved_is_noted_where_it_does_not_stop(train: Train, tmp_path: Path) ->
     assert "5 was wanted" in other.outcome.reason
 
 
-def test_key_evaluates_now(
+def test_key_evaluates_at_once(
     train: Train, tmp_path: Path, press: Callable[[dict[int, Request]], TerminalKeys]
 ) -> None:
     run = train("CartPole-v1:ppo", tmp_path, requests=press({3: Request.EVALUATE}), eval__every=0)

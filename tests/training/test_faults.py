@@ -1,4 +1,4 @@
-"""What goes wrong: the run says so, keeps what it has, and goes on when it can."""
+"""Failures: the run reports them, keeps what it has, and continues or resumes when it can."""
 
 from __future__ import annotations
 
@@ -76,34 +76,34 @@ def gymnast(runs: Path, *words: str, limit: int | None = None) -> subprocess.Com
 
 @pytest.mark.parametrize("backend", ["sync", "workers"])
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "message"),
     [
         ("raise", "raised RuntimeError: the motor broke"),
         ("nan-reward", "returned a reward that is not finite"),
         ("inf-obs", "returned an observation that is not finite"),
     ],
 )
-def test_failing_env_is_named_and_the_run_goes_on_later(
-    fault: str, said: str, backend: str, tmp_path: Path, switch: Path
+def test_failing_env_is_named_and_the_run_can_be_resumed(
+    fault: str, message: str, backend: str, tmp_path: Path, switch: Path
 ) -> None:
     switch.write_text(fault)
     bad_seed = env_seeds(0, N_ENVS)[2]
     changes = settings(switch, at=2 * N_STEPS + 3, seed=bad_seed) | {"env.backend": backend, "env.workers": 2}
     with pytest.raises(RunFailed) as caught:
         api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
-    message = str(caught.value)
+    reported = str(caught.value)
     assert caught.value.exit_code == 1
-    assert f"env 2 (seed {bad_seed}) {said}" in message
-    assert f"everything up to step {2 * UPDATE} is saved" in message
+    assert f"env 2 (seed {bad_seed}) {message}" in reported
+    assert f"everything up to step {2 * UPDATE} is saved" in reported
     # In its third rollout, three steps in: the steps of all envs up to there.
-    assert f"in step {2 * UPDATE + 3 * N_ENVS}" in message
+    assert f"in step {2 * UPDATE + 3 * N_ENVS}" in reported
 
     run = only_run(tmp_path)
     assert [c.env_steps for c in list_checkpoints(run)] == [2 * UPDATE]
     (entry,) = registry.entries(tmp_path)
     assert (entry.status, entry.env_steps) == ("failed", 2 * UPDATE)
-    assert message in (entry.reason or "")
-    assert message in run.log_path.read_text()
+    assert reported in (entry.reason or "")
+    assert reported in run.log_path.read_text()
 
     switch.unlink()
     resumed = api.resume(runs_dir=tmp_path)
@@ -120,7 +120,7 @@ def test_failure_in_the_first_rollout_leaves_a_run_that_can_start_again(tmp_path
     assert api.resume(runs_dir=tmp_path).outcome.status == "finished"
 
 
-def test_worker_that_is_killed_is_replaced_and_the_run_goes_on(
+def test_killed_worker_is_replaced_and_the_run_continues(
     tmp_path: Path, switch: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     switch.write_text("die")
@@ -131,7 +131,7 @@ def test_worker_that_is_killed_is_replaced_and_the_run_goes_on(
     assert (run.outcome.status, run.outcome.env_steps) == ("finished", 6 * UPDATE)
     rows = run.metrics()
     assert [row["env/restarts"] for row in rows] == [0, 0, 1, 1, 1, 1]
-    # Whole episodes pay 10; of the two that were cut off at the sixth of their ten steps nothing is told.
+    # Complete episodes return 10; the two that were lost at the sixth of their ten steps are not counted.
     assert {row["train/return/min"] for row in rows} == {row["train/return/max"] for row in rows} == {10.0}
     said = "envs 2 to 3 are lost: the worker process was killed by SIGKILL; started anew in a fresh process"
     assert said in run.folder.log_path.read_text()
@@ -139,8 +139,8 @@ def test_worker_that_is_killed_is_replaced_and_the_run_goes_on(
 
 
 @pytest.mark.parametrize("budget", [0, 2])
-def test_worker_that_is_killed_once_too_often(budget: int, tmp_path: Path, switch: Path) -> None:
-    """Each fresh process of env 0 or 1 lives for another update and a bit."""
+def test_worker_killed_too_often_ends_the_run(budget: int, tmp_path: Path, switch: Path) -> None:
+    """Each new process of env 0 or 1 lives for another update and a bit."""
     switch.write_text("die")
     changes = settings(switch, at=N_STEPS + 3) | {"env.backend": "workers", "env.workers": 1}
     changes |= {"env.restarts.budget": budget, "env.restarts.backoff": 0}
@@ -155,7 +155,7 @@ def test_worker_that_is_killed_once_too_often(budget: int, tmp_path: Path, switc
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_worker_that_is_killed_in_evaluation(background: bool, tmp_path: Path, switch: Path) -> None:
+def test_worker_killed_in_evaluation_is_replaced(background: bool, tmp_path: Path, switch: Path) -> None:
     changes = settings(switch) | {"eval.every": 6 * UPDATE, "eval.n_envs": 2, "eval.episodes": 5}
     changes |= {"eval.background": background, "env.backend": "workers", "env.restarts.backoff": 0}
     config = load_config("faulty_envs:Faulty", changes).config
@@ -163,12 +163,12 @@ def test_worker_that_is_killed_in_evaluation(background: bool, tmp_path: Path, s
     switch.write_text("die")
     run = api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
     last = run.metrics()[-1]
-    # The episode that was cut off is played again, so that all five are whole.
+    # The lost episode is played again, so that all five are complete.
     assert (last["eval/episodes"], last["eval/return/min"], last["eval/length/mean"]) == (5, 10.0, 10.0)
     assert "env 0 is lost: the worker process was killed by SIGKILL" in run.folder.log_path.read_text()
 
 
-def test_env_that_cannot_even_begin_leaves_nothing(tmp_path: Path, switch: Path) -> None:
+def test_env_that_fails_on_reset_leaves_nothing(tmp_path: Path, switch: Path) -> None:
     switch.write_text("reset")
     with pytest.raises(
         GymnastError, match=r"faulty_envs:Faulty: env 0 \(seed \d+\) raised RuntimeError on reset"
@@ -179,7 +179,7 @@ def test_env_that_cannot_even_begin_leaves_nothing(tmp_path: Path, switch: Path)
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_env_that_fails_in_evaluation(background: bool, tmp_path: Path, switch: Path) -> None:
+def test_env_that_fails_in_evaluation_ends_the_run(background: bool, tmp_path: Path, switch: Path) -> None:
     changes = settings(switch) | {"eval.every": 1, "eval.n_envs": 1, "eval.background": background}
     config = load_config("faulty_envs:Faulty", changes).config
     bad_seed = env_seeds(evaluation_seed(config), 1)[0]
@@ -203,7 +203,7 @@ def test_env_that_fails_in_evaluation(background: bool, tmp_path: Path, switch: 
     assert "new episodes" not in run.log_path.read_text(), "the training envs were fine"
 
 
-def test_loss_that_is_no_number(tmp_path: Path, switch: Path) -> None:
+def test_nan_loss_ends_the_run(tmp_path: Path, switch: Path) -> None:
     switch.write_text("huge-reward")
     changes = settings(switch, at=2 * N_STEPS + 3) | {"checkpoint.every": UPDATE, "policy.hidden": [8]}
     with pytest.raises(RunFailed, match=r"loss became NaN or infinite in update 3, after step 128.*algo.lr"):
@@ -219,7 +219,7 @@ def test_loss_that_is_no_number(tmp_path: Path, switch: Path) -> None:
     assert api.resume(runs_dir=tmp_path).outcome.status == "finished"
 
 
-def test_loss_that_is_no_number_is_one_line_on_the_command_line(tmp_path: Path, switch: Path) -> None:
+def test_nan_loss_is_one_line_on_the_command_line(tmp_path: Path, switch: Path) -> None:
     switch.write_text("huge-reward")
     words = [f"{key}={value}" for key, value in settings(switch).items() if key != "env.kwargs"]
     kwargs = f"env.kwargs={{switch: {switch}, at: 3}}"
@@ -242,7 +242,7 @@ def test_kl_limit_of_zero_ends_every_update_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "changes", "said"),
+    ("reference", "changes", "message"),
     [
         ("CartPol-v1:ppo", {}, "CartPole-v1"),
         ("CartPole-v1:pop", {}, "ppo"),
@@ -263,8 +263,8 @@ def test_kl_limit_of_zero_ends_every_update_at_once(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_nothing_is_created_when_training_never_starts(
-    reference: str, changes: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_training_that_never_starts_creates_nothing(
+    reference: str, changes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.yaml").write_text("base: [unclosed\n")
@@ -272,12 +272,12 @@ def test_nothing_is_created_when_training_never_starts(
     with pytest.raises(GymnastError) as caught:
         api.train(reference, overrides=changes, runs_dir=tmp_path / "new" / "runs")
     assert caught.value.exit_code == 2
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert set(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("reference", ["ALE/Pong-v5:ppo-objects", "ALE/Boxing-v5"])
-def test_a_family_that_is_not_installed_leaves_nothing(
+def test_family_that_is_not_installed_leaves_nothing(
     reference: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ale_py", None)  # what Python does for what cannot be imported
@@ -310,7 +310,7 @@ def test_missing_engine_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def read_only_folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder that nobody may write to: by its mode, or for root, whom modes do not stop, by its mount."""
+    """A folder that cannot be written to: by its mode, or for root, whom modes do not stop, by its mount."""
     if os.geteuid() != 0:
         tmp_path.chmod(0o500)
         yield tmp_path
@@ -323,13 +323,13 @@ def read_only_folder(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", tmp_path], check=True)
 
 
-def test_read_only_folder_is_said_at_once(read_only_folder: Path) -> None:
+def test_read_only_folder_is_reported_at_once(read_only_folder: Path) -> None:
     with pytest.raises(GymnastError, match=r"no permission|read-only") as caught:
         api.train("CartPole-v1:ppo", runs_dir=read_only_folder / "runs")
     assert caught.value.exit_code == 2
 
 
-def test_runs_folder_that_is_a_file(tmp_path: Path) -> None:
+def test_runs_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("")
     with pytest.raises(GymnastError, match="no run can be created in"):
         api.train("CartPole-v1:ppo", runs_dir=tmp_path / "runs")
@@ -364,7 +364,7 @@ def test_damaged_newest_checkpoint_falls_back_and_ends_the_same(
     assert f"resumes from step {3 * UPDATE}" in log
 
 
-def test_all_checkpoints_damaged_is_said(
+def test_run_with_only_damaged_checkpoints_is_reported(
     tmp_path: Path, train: Callable[..., api.Run], stop_after: Callable[[int], TerminalKeys]
 ) -> None:
     run = train("CartPole-v1:ppo", tmp_path, requests=stop_after(3))
@@ -374,7 +374,7 @@ def test_all_checkpoints_damaged_is_said(
         api.resume(run.id, runs_dir=tmp_path)
 
 
-def test_second_process_on_one_run_is_told(
+def test_second_process_on_one_run_is_refused(
     tmp_path: Path, train: Callable[..., api.Run], stop_after: Callable[[int], TerminalKeys]
 ) -> None:
     run = train("CartPole-v1:ppo", tmp_path, requests=stop_after(2))
@@ -387,7 +387,7 @@ def test_second_process_on_one_run_is_told(
 
 
 @pytest.mark.parametrize("limit", [4_000, 12_000])
-def test_file_that_cannot_grow_is_said_and_what_was_saved_is_whole(limit: int, tmp_path: Path) -> None:
+def test_file_that_cannot_grow_is_reported_and_checkpoints_are_intact(limit: int, tmp_path: Path) -> None:
     """A limit on the size of files stands in for a full disk: writes fail in the same places."""
     typed = (
         "train CartPole-v1:ppo eval.every=0 checkpoint.every=1k env.n_envs=4 algo.n_steps=32"
@@ -407,14 +407,14 @@ def test_file_that_cannot_grow_is_said_and_what_was_saved_is_whole(limit: int, t
     assert api.resume(max_env_steps=20_000, runs_dir=tmp_path).outcome.status == "finished"
 
 
-def test_log_that_cannot_be_written(tmp_path: Path) -> None:
+def test_log_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
     with pytest.raises(RunFailed, match="the disk is full"), RunLog(Path("/dev/full")) as log:
         log.write("something")
 
 
-def test_really_full_disk(tmp_path: Path) -> None:
+def test_full_disk_ends_the_run_and_it_can_be_resumed(tmp_path: Path) -> None:
     """On a file system of 300 kB, in a mount namespace of its own; skipped where that is not allowed."""
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -426,10 +426,10 @@ def test_really_full_disk(tmp_path: Path) -> None:
         f"{gymnast} CartPole-v1:ppo --max-env-steps 1M eval.every=0 checkpoint.every=1k checkpoint.keep=1000"
         " env.n_envs=4 algo.n_steps=32 algo.batch_size=all"
     )
-    go_on = f"{gymnast} --resume --max-env-steps 40k checkpoint.keep=1"
+    resume = f"{gymnast} --resume --max-env-steps 40k checkpoint.keep=1"
     make_room = f"ls {disk}/runs/*/checkpoints/* | head -n 6 | xargs rm"
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", f"{mount}; {train}; echo $?; {make_room}; {go_on}; echo $?"],
+        ["unshare", "-rm", "sh", "-c", f"{mount}; {train}; echo $?; {make_room}; {resume}; echo $?"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -1,4 +1,4 @@
-"""Interventions: when a rule acts, waits, takes back; what the loop makes of it; the same over a resume."""
+"""Interventions: when a rule acts, waits, reverts; what the loop does then; the same over a resume."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RULE: dict[str, Any] = {
 
 
 def follow(values: list[float | None], **changes: Any) -> list[tuple[int, Any]]:
-    """(update, command) of a rule that sees these values, one an update."""
+    """(update, command) of a rule that sees these values, one per update."""
     hook = PlateauHook([InterventionConfig(**RULE | changes)])
     found = []
     for update, value in enumerate(values, 1):
@@ -42,7 +42,7 @@ def factors(found: list[tuple[int, Any]]) -> list[tuple[int, float | None]]:
     return [(update, command.factor) for update, command in found]
 
 
-def test_it_acts_after_its_patience_and_again_after_the_same_time() -> None:
+def test_rule_acts_after_its_patience_and_again_after_the_same_time() -> None:
     assert factors(follow([5.0] * 12)) == [(4, 0.5), (7, 0.25), (10, 0.125)]
     assert factors(follow([5.0] * 20, max_times=1)) == [(4, 0.5)]
     assert follow([float(i) for i in range(20)]) == []
@@ -55,7 +55,7 @@ def test_patience_may_be_in_env_steps() -> None:
     assert factors(follow([5.0] * 6, patience=31, unit="env_steps")) == [(5, 0.5)]
 
 
-def test_less_than_min_delta_is_no_improvement() -> None:
+def test_gain_below_min_delta_is_not_an_improvement() -> None:
     values = [1 + 0.1 * i for i in range(5)]
     assert follow(values) == []
     assert factors(follow(values, min_delta=0.5)) == [(4, 0.5)]
@@ -65,12 +65,12 @@ def test_cooldown_comes_on_top_of_patience() -> None:
     assert factors(follow([5.0] * 16, cooldown=4)) == [(4, 0.5), (11, 0.25)]
 
 
-def test_a_metric_that_is_not_in_every_row_stalls_all_the_same() -> None:
+def test_metric_that_is_not_in_every_row_can_stall() -> None:
     assert factors(follow([None, 5.0, None, None, None, None])) == [(5, 0.5)]
-    assert follow([None] * 20) == []  # never seen: nothing to judge
+    assert follow([None] * 20) == []  # never seen: nothing to compare
 
 
-def test_a_change_is_taken_back_after_its_time() -> None:
+def test_change_is_reverted_after_its_time() -> None:
     assert factors(follow([5.0] * 9, revert_after=2, max_times=2)) == [
         (4, 0.5),
         (6, None),
@@ -79,13 +79,13 @@ def test_a_change_is_taken_back_after_its_time() -> None:
     ]
 
 
-def test_a_change_is_taken_back_if_things_got_worse() -> None:
+def test_change_is_reverted_if_the_metric_gets_worse() -> None:
     values = [5.0, 5, 5, 5, 4.5, 3.9, 3.9]
     assert factors(follow(values, revert_if_worse=1.0, max_times=1)) == [(4, 0.5), (6, None)]
     assert factors(follow(values, revert_if_worse=2.0, max_times=1)) == [(4, 0.5)]
     up = [5.0, 5, 5, 5, 5.5, 6.1]
     assert factors(follow(up, revert_if_worse=1.0, max_times=1, direction="lower")) == [(4, 0.5), (6, None)]
-    # Only the last change is taken back; the one before it stays.
+    # Only the last change is reverted; the one before it stays.
     twice = follow([5.0] * 7 + [3.0], revert_if_worse=1.0, max_times=2)
     assert factors(twice) == [(4, 0.5), (7, 0.25), (8, 0.5)]
     assert "fell from 5 to 3" in twice[-1][1].why
@@ -107,7 +107,7 @@ def test_a_rule_may_set_or_stop() -> None:
     cooldown=st.integers(0, 4),
     revert=st.sampled_from([None, 0.5]),
 )
-def test_a_stored_state_decides_as_if_nothing_had_happened(
+def test_restored_hook_decides_as_if_never_stopped(
     values: list[float], at: int, cooldown: int, revert: float | None
 ) -> None:
     config = InterventionConfig(**RULE | {"cooldown": cooldown, "revert_if_worse": revert, "max_times": 9})
@@ -130,11 +130,11 @@ def test_adjustments_stay_within_bounds_and_follow_the_schedule() -> None:
         return adjustments.applied(algo.hyperparameters(step, 100))
 
     untouched = algo.hyperparameters(0, 100)
-    assert adjustments.applied(untouched) is untouched  # without rules nothing is made
+    assert adjustments.applied(untouched) is untouched  # without rules nothing is copied
     adjustments.take(Adjust("rule 1", "lr", "", factor=0.5))
     assert (at(0).lr, at(50).lr) == (0.5, 0.25)
     adjustments.take(Adjust("rule 2", "lr", "", factor=0.5, low=0.2))
-    assert (at(0).lr, at(50).lr) == (0.25, 0.2)  # two rules add up
+    assert (at(0).lr, at(50).lr) == (0.25, 0.2)  # two rules combine
     adjustments.take(Adjust("rule 1", "lr", ""))
     assert at(0).lr == 0.5
     adjustments.take(Adjust("rule 3", "n_epochs", "", factor=0.5))
@@ -160,12 +160,12 @@ def test_adjustments_stay_within_bounds_and_follow_the_schedule() -> None:
         ({"set": 1.0}, "give exactly one of multiply, set and stop, got multiply and set"),
         ({"multiply": None}, "give exactly one of multiply, set and stop, got none"),
         ({"stop": True, "multiply": None}, "stop takes no setting"),
-        ({"metric": "train/entropy"}, "say which direction of train/entropy is better: higher or lower"),
+        ({"metric": "train/entropy"}, "give the direction in which train/entropy is better: higher or lower"),
         ({"low": 2, "high": 1}, "low is above high: 2 > 1"),
         ({"patienc": 1}, "interventions[0].patienc: unknown key (did you mean 'patience'?)"),
     ],
 )  # fmt: skip
-def test_mistakes_are_told(changes: dict[str, Any], message: str) -> None:
+def test_wrong_rules_are_refused(changes: dict[str, Any], message: str) -> None:
     rule = {key: value for key, value in (RULE | changes).items() if value is not None}
     with pytest.raises(GymnastError) as error:
         load_config("CartPole-v1:ppo", {"interventions": [rule]})
@@ -179,9 +179,7 @@ RULES = [
 ]
 
 
-def test_the_loop_applies_what_rules_ask_for_and_says_so(
-    train: Callable[..., api.Run], tmp_path: Path
-) -> None:
+def test_loop_applies_and_logs_what_rules_ask_for(train: Callable[..., api.Run], tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, updates=10, algo__lr=1e-3, interventions=RULES)
     rows = run.metrics()
     rates = [row["opt/lr"] for row in rows]
@@ -190,18 +188,18 @@ def test_the_loop_applies_what_rules_ask_for_and_says_so(
     assert 5e-4 in rates
     assert counts[-1] >= 2
     acted = next(i for i, count in enumerate(counts) if count)
-    assert rates[acted] == 1e-3  # the row of the update that was judged; the next one has the new rate
+    assert rates[acted] == 1e-3  # the row of the update that made the rule act; the next one has the new rate
     assert rows[-1]["opt/entropy_coef"] == 0.02
     assert rows[-1]["opt/reverts"] >= 1
     log = run.folder.log_path.read_text()
     assert "algo.lr × 0.5: train/loss/value has not improved for 2 updates" in log
     assert "algo.entropy_coef = 0.02: eval/return/mean" in log
-    assert "algo.lr as scheduled: taken back: its time is over (2 updates)" in log
+    assert "algo.lr as scheduled: reverted: 2 updates have passed" in log
     assert "interventions" in run.folder.config_path.read_text()
 
 
 @pytest.mark.parametrize("stop", [2, 3, 4, 5, 6, 7])
-def test_a_resumed_run_intervenes_as_if_it_had_never_been_stopped(
+def test_resumed_run_intervenes_as_if_never_stopped(
     stop: int, train: Callable[..., api.Run], stop_after: Any, assert_same_run: Any, tmp_path: Path
 ) -> None:
     changes = {"updates": 9, "algo__lr": 1e-3, "interventions": RULES}
@@ -218,12 +216,12 @@ def test_a_rule_may_end_the_run(train: Callable[..., api.Run], tmp_path: Path) -
     assert run.outcome.env_steps < 50 * 64
 
 
-def test_without_rules_nothing_is_said_of_them(train: Callable[..., api.Run], tmp_path: Path) -> None:
+def test_run_without_rules_has_no_metrics_of_them(train: Callable[..., api.Run], tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, updates=2)
     assert not any("intervention" in key or "reverts" in key for key in run.metrics()[-1])
 
 
-def test_two_rules_that_read_the_same_both_count() -> None:
+def test_two_equal_rules_both_count() -> None:
     rule = InterventionConfig(metric="eval/return/mean", patience=10, setting="lr", multiply=0.5)
     hook, adjustments = PlateauHook([rule, rule]), Adjustments()
     for env_steps in (0, 10):

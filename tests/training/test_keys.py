@@ -43,7 +43,7 @@ with TerminalKeys(on_help=lambda text: print("HELP", text.splitlines()[0], flush
 print("after", modes(), flush=True)
 """
 
-# A shell in miniature: it starts the script as a job in the foreground, and says when the job stops.
+# A minimal shell: it starts the script as a job in the foreground, and prints when the job stops.
 SHELL = """
 import os, signal, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -205,7 +205,7 @@ def test_terminal_is_restored_after_an_exception(tmp_path: Path) -> None:
         terminal.close()
 
 
-def test_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
+def test_hang_up_ends_the_keys_but_not_the_training(tmp_path: Path) -> None:
     script = tmp_path / "hangup.py"
     out = tmp_path / "out"
     script.write_text(
@@ -217,7 +217,7 @@ def test_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
         "    end = time.monotonic() + 10\n"
         "    while requests.listening and time.monotonic() < end:\n"
         "        requests.poll(); time.sleep(0.01)\n"
-        f"open({str(out)!r}, 'w').write('deaf' if not requests.listening else 'listening')\n"
+        f"open({str(out)!r}, 'w').write('closed' if not requests.listening else 'listening')\n"
     )
     pid, fd = pty.fork()
     if pid == 0:
@@ -227,7 +227,7 @@ def test_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
         read += os.read(fd, 100)
     os.close(fd)
     os.waitpid(pid, 0)
-    assert out.read_text() == "deaf"
+    assert out.read_text() == "closed"
 
 
 def test_keys_without_a_terminal_do_nothing() -> None:
@@ -301,8 +301,8 @@ def test_sources_are_polled_together_and_all_are_left() -> None:
         assert requests.poll() == {Request.STOP, Request.CHECKPOINT}
         assert (one.entered, other.entered) == (1, 1)
     assert (one.entered, other.entered) == (0, 0)
-    with AnyOf() as nobody:
-        assert nobody.poll() == nobody.wait(0.001) == set()
+    with AnyOf() as none:
+        assert none.poll() == none.wait(0.001) == set()
 
 
 def test_source_that_cannot_be_entered_leaves_the_others_as_they_were() -> None:

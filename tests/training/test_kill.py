@@ -47,10 +47,10 @@ def test_run_killed_twenty_times_ends_as_if_never_killed(
 ) -> None:
     began = time.perf_counter()
     never_killed = gymnast(tmp_path / "whole", TYPED)
-    _, said = never_killed.communicate(timeout=300)
-    assert never_killed.returncode == 0, said
+    _, stderr = never_killed.communicate(timeout=300)
+    assert never_killed.returncode == 0, stderr
     training = as_run(tmp_path / "whole").metrics()[-1]["time/seconds"]
-    # On any machine: from amid the start-up to so long that twenty lives do not finish the run.
+    # On any machine: from during the start-up to so late that twenty attempts do not finish the run.
     longest = time.perf_counter() - began - training + 1.5 * training / KILLS
 
     runs, draw = tmp_path / "killed", random.Random(11)
@@ -79,10 +79,10 @@ def test_run_killed_twenty_times_ends_as_if_never_killed(
         assert [row["time/updates"] for row in rows] == list(range(1, len(rows) + 1))
         assert len(rows) >= newest // 256, "a checkpoint never knows more than the metrics"
 
-    assert reached > 20_000, "most lives got somewhere"
+    assert reached > 20_000, "most attempts made progress"
     last = gymnast(runs, "train --resume")
-    _, said = last.communicate(timeout=300)
-    assert last.returncode == 0, said
+    _, stderr = last.communicate(timeout=300)
+    assert last.returncode == 0, stderr
     assert_same_run(as_run(tmp_path / "whole"), as_run(runs))
     assert not list(runs.rglob("*.tmp"))
 
@@ -90,7 +90,7 @@ def test_run_killed_twenty_times_ends_as_if_never_killed(
 def test_run_aborted_by_a_second_signal_resumes_exactly(
     tmp_path: Path, assert_same_run: Callable[[api.Run, api.Run], None]
 ) -> None:
-    # Updates of about a second, so that the second signal comes amid one.
+    # Updates of about a second, so that the second signal comes during one.
     typed = (
         TYPED.replace("n_steps=32", "n_steps=1024")
         .replace("300k", "32k")
@@ -112,6 +112,6 @@ def test_run_aborted_by_a_second_signal_resumes_exactly(
         assert process.returncode == 3
     for runs, words in ((tmp_path / "stopped", "train --resume"), (tmp_path / "whole", typed)):
         done = gymnast(runs, words)
-        _, said = done.communicate(timeout=60)
-        assert done.returncode == 0, said
+        _, stderr = done.communicate(timeout=60)
+        assert done.returncode == 0, stderr
     assert_same_run(as_run(tmp_path / "whole"), as_run(tmp_path / "stopped"))

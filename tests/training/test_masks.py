@@ -1,4 +1,4 @@
-"""Masks and a run: what is told when they are wrong, and switching them on and off on resume."""
+"""Action masks in a run: errors when they are wrong, and switching them on and off on resume."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Train = Callable[..., api.Run]
 @pytest.mark.parametrize(
     ("how", "message"), [("missing", "gave no info"), ("nothing", "forbids every action")]
 )
-def test_a_mask_wrong_from_the_start_leaves_no_run(
+def test_mask_wrong_from_the_start_leaves_no_run(
     how: str, message: str, train: Train, tmp_path: Path
 ) -> None:
     changes = {"env__kwargs": {"how": how, "after": 0}, "env__action_masks": True}
@@ -25,7 +25,7 @@ def test_a_mask_wrong_from_the_start_leaves_no_run(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_mask_that_goes_wrong_later_names_env_and_step(train: Train, tmp_path: Path) -> None:
+def test_mask_that_is_wrong_later_names_env_and_step(train: Train, tmp_path: Path) -> None:
     changes = {"env__kwargs": {"how": "nothing", "after": 40}, "env__action_masks": True, "eval__every": 0}
     with pytest.raises(
         RunFailed,

@@ -75,7 +75,7 @@ def test_one_trunk_with_heads_of_their_own_learns_tasks_that_differ(
     assert last["eval/return/mean"] == pytest.approx(both)
     assert last["eval/episodes"] == 40
     assert last["eval/task/two/length/mean"] == 5
-    # 8 copies by weights 3 and 1, five steps an episode.
+    # 8 copies by weights 3 and 1, five steps per episode.
     assert (last["task/two/share"], last["task/four/share"]) == (0.75, 0.25)
     assert last["task/two/episodes"] + last["task/four/episodes"] == last["time/episodes"]
     assert last["task/two/episodes"] == pytest.approx(0.75 * last["time/env_steps"] / 5, abs=6)
@@ -90,8 +90,8 @@ def test_one_trunk_with_heads_of_their_own_learns_tasks_that_differ(
     assert score.tasks[1].mean_return == np.mean(score.returns[50:])
 
     show(run.id, runs_dir=tmp_path)
-    told = f"four: {last['eval/task/four/return/mean']:.2f} in the last, "
-    assert told in capsys.readouterr().out
+    expected = f"four: {last['eval/task/four/return/mean']:.2f} in the last, "
+    assert expected in capsys.readouterr().out
     evaluate(run.id, episodes=10, runs_dir=str(tmp_path))
     shown = capsys.readouterr().out
     assert "20, 10 of each task, greedy" in shown
@@ -111,8 +111,8 @@ def test_one_trunk_with_heads_of_their_own_learns_tasks_that_differ(
     assert api.load_policy(run).layout.n_outputs == 6
 
 
-def test_a_policy_that_is_told_the_task_learns_what_it_could_not_guess(quiz: str, tmp_path: Path) -> None:
-    """Both tasks show the same and want the opposite: only who is told, or has own heads, can be right."""
+def test_policy_that_knows_the_task_learns_what_it_could_not_guess(quiz: str, tmp_path: Path) -> None:
+    """Both tasks show the same and want the opposite: that takes the task as input, or a head per task."""
     tasks: list[dict[str, Any]] = [{"name": "same"}, {"name": "swapped", "kwargs": {"shift": 1}}]
     overrides: dict[str, Any] = {
         "env.mix": [{**task, "spec": {"solved_at": 4.9}} for task in tasks],
@@ -121,11 +121,11 @@ def test_a_policy_that_is_told_the_task_learns_what_it_could_not_guess(quiz: str
     blind = api.train(quiz, overrides={**overrides, "budget.env_steps": 6000}, runs_dir=tmp_path)
     assert blind.outcome.best_score is not None
     assert blind.outcome.best_score < 3.5
-    told = api.train(quiz, overrides={**overrides, "env.task_input": True}, runs_dir=tmp_path)
-    assert told.outcome.status == "solved"
+    knows = api.train(quiz, overrides={**overrides, "env.task_input": True}, runs_dir=tmp_path)
+    assert knows.outcome.status == "solved"
     heads = api.train(quiz, overrides={**overrides, "env.task_heads": "separate"}, runs_dir=tmp_path)
     assert heads.outcome.status == "solved"
-    policy = api.load_task_policy(told, task="swapped")
+    policy = api.load_task_policy(knows, task="swapped")
     assert policy.predict(np.eye(4, dtype=np.float32)[:2]).tolist() == [1, 0]
 
 
@@ -143,15 +143,20 @@ def test_a_greedy_task_policy_plays_as_evaluation_does(quiz: str, tmp_path: Path
         seen = step.obs
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_a_stopped_run_goes_on_to_the_same_end(
+@pytest.mark.parametrize("task_input", [False, True])
+def test_stopped_run_resumes_to_the_same_end(
     quiz: str,
     tmp_path: Path,
-    told: bool,
+    task_input: bool,
     stop_after: Callable[[int], Requests],
     assert_same_run: Callable[[api.Run, api.Run], None],
 ) -> None:
-    changes = {"env.task_input": told, "budget.env_steps": 2560, "stop.eval_return": None, "eval.every": 512}
+    changes = {
+        "env.task_input": task_input,
+        "budget.env_steps": 2560,
+        "stop.eval_return": None,
+        "eval.every": 512,
+    }
     whole = api.train(quiz, overrides=changes, runs_dir=tmp_path)
     parted = api.train(quiz, overrides=changes, runs_dir=tmp_path, requests=stop_after(4))
     assert parted.outcome.status == "interrupted"
@@ -190,7 +195,7 @@ def test_evaluation_in_the_background_scores_each_task_the_same(
     assert scores[0] == scores[1]
 
 
-def test_a_task_that_fails_is_named(quiz: str, tmp_path: Path) -> None:
+def test_task_that_fails_is_named(quiz: str, tmp_path: Path) -> None:
     with pytest.raises(GymnastError, match="environment 'quiz_env:Quiz' has no argument 'n_acton'"):
         api.train(quiz, overrides=["env.mix.1.kwargs.n_acton=3"], runs_dir=tmp_path)
     assert not any(tmp_path.glob("*/config.yaml"))
@@ -213,13 +218,13 @@ def test_a_task_that_fails_is_named(quiz: str, tmp_path: Path) -> None:
         ("env.task_heads=own", "env.task_heads: must be 'auto', 'shared' or 'separate', got 'own'"),
     ],
 )
-def test_wrong_settings_are_told_with_their_key(quiz: str, override: str, message: str) -> None:
+def test_wrong_settings_are_reported_with_their_key(quiz: str, override: str, message: str) -> None:
     with pytest.raises(GymnastError) as error:
         load_config(quiz, [override])
     assert f"command line: {message}" in str(error.value)
 
 
-def test_an_override_reaches_into_an_entry(quiz: str) -> None:
+def test_override_reaches_into_an_entry(quiz: str) -> None:
     resolved = load_config(quiz, ["env.mix.1.weight=3", "env.mix.1.kwargs.shift=2", "env.mix.0.name=pair"])
     tasks = resolved.config.env.tasks
     assert [(task.name, task.weight) for task in tasks] == [("pair", 3.0), ("four", 3.0)]

@@ -120,7 +120,7 @@ def test_a_report_never_changes(tmp_path: Path) -> None:
     train(tmp_path, sinks=[watcher], hooks=[Halving()])
     first = watcher.reports[0]
     assert first.row["time/env_steps"] == 64
-    assert first.row["train/halvings"] == 1  # hooks have their say before sinks see it
+    assert first.row["train/halvings"] == 1  # hooks add their metrics before sinks see the report
     with pytest.raises(TypeError):
         first.row["time/env_steps"] = 0  # type: ignore[index]
     with pytest.raises(AttributeError):
@@ -172,7 +172,7 @@ def test_a_hook_that_is_new_to_a_run_is_named(tmp_path: Path) -> None:
     assert "the checkpoint has no state of hook 'Halving': it starts from scratch" in log_of(again)
 
 
-def test_two_hooks_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_hooks_with_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(GymnastError, match="two hooks have the name 'Halving'"):
         train(tmp_path, hooks=[Halving(), Halving()])
     assert not list(tmp_path.iterdir())

@@ -66,7 +66,7 @@ def process_state() -> dict[str, Any]:
         "root": list(logging.getLogger().handlers),
         "warnings": list(warnings.filters),
         "threads": blas(),
-        "random": np.random.get_state()[1].tolist(),  # noqa: NPY002  - that nobody touches it
+        "random": np.random.get_state()[1].tolist(),  # noqa: NPY002  - that nothing touches it
         "errors": np.geterr(),
     }
 
@@ -119,25 +119,25 @@ def test_training_and_evaluation_live_in_one_process(train: Train, tmp_path: Pat
     assert training.result().outcome.status == "finished"
 
 
-def test_messages_of_another_context_take_the_usual_way(caplog: pytest.LogCaptureFixture) -> None:
+def test_messages_of_another_context_go_to_the_usual_handlers(caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("gymnast")
-    heard: list[str] = []
+    received: list[str] = []
 
     def report(text: str) -> None:
         thread = threading.Thread(target=logger.warning, args=(text,))
         thread.start()
         thread.join()
 
-    with passed_on(heard.append):
+    with passed_on(received.append):
         logger.warning("own")
         report("foreign")
-        thread = threading.Thread(target=copy_context().run, args=(logger.warning, "handed on"))
+        thread = threading.Thread(target=copy_context().run, args=(logger.warning, "passed on"))
         thread.start()
         thread.join()
         with passed_on():
             logger.warning("swallowed")
         logger.warning("own again")
-    assert heard == ["own", "handed on", "own again"]
+    assert received == ["own", "passed on", "own again"]
     assert [record.getMessage() for record in caplog.records] == ["foreign"]
 
 

@@ -72,10 +72,10 @@ def test_statistics_follow_the_targets_and_the_head_sees_them_normalised(engine:
     assert_allclose([seen.returns.mean(), seen.returns.std()], [0, 1], atol=1e-3)
     assert_allclose(policy.popart.real(seen.returns), targets, rtol=1e-5)
     assert_allclose(policy.popart.real(seen.values), batch.values, atol=1e-3)
-    assert seen.advantages is batch.advantages  # what the actor is told stays in the env's own units
+    assert seen.advantages is batch.advantages  # the actor's advantages stay in the env's own units
 
 
-def test_samples_that_do_not_count_move_nothing() -> None:
+def test_samples_without_weight_change_nothing() -> None:
     policies = [make_policy("numpy") for _ in range(2)]
     rng = np.random.default_rng(0)
     targets, zeros = rng.normal(5, 2, 40).astype(np.float32), np.zeros(40, np.float32)
@@ -101,7 +101,7 @@ def test_a_checkpoint_carries_the_statistics(engine: str) -> None:
 
 
 @pytest.mark.parametrize("algo", ["ppo", "a2c", "reinforce"])
-def test_training_goes_on_bit_for_bit(
+def test_training_resumes_bit_for_bit(
     algo: str,
     train: Callable[..., api.Run],
     stop_after: Any,
@@ -134,7 +134,7 @@ def value_of_large_rewards(runs_dir: Path, popart: bool) -> float:
     return float(api.load_policy(f"{run.id}/@last", runs_dir=runs_dir).values(np.zeros(1, np.int64))[0])
 
 
-def test_it_learns_values_of_any_size(tmp_path: Path) -> None:
+def test_popart_learns_values_of_any_size(tmp_path: Path) -> None:
     """Rewards of 100,000: without normalisation the critic would need as many steps to get there."""
     assert value_of_large_rewards(tmp_path / "with", True) == pytest.approx(1e5, rel=0.1)
     assert value_of_large_rewards(tmp_path / "without", False) < 1e3

@@ -1,4 +1,4 @@
-"""On a GPU, steps of learning and acting are recorded once and played again: nothing else may come of it."""
+"""On a GPU, steps of learning and acting are recorded once and replayed: the results must be the same."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def updated(policy: Policy, obs: np.ndarray, *, records: bool, batch_size: int) 
 
 @SPACES
 @pytest.mark.parametrize("batch_size", [32, 40, SAMPLES])  # 40: the last minibatch of an epoch is smaller
-def test_a_recorded_update_is_the_plain_one(
+def test_recorded_update_equals_the_plain_one(
     seen: gym.spaces.Box, settings: dict[str, Any], precision: str, batch_size: int
 ) -> None:
     obs = observations(seen)
@@ -81,7 +81,7 @@ def test_a_recorded_update_is_the_plain_one(
 
 
 @pytest.mark.parametrize("precision", ["f32", "bf16"])
-def test_recorded_acting_is_plain_acting(precision: str) -> None:
+def test_recorded_acting_equals_plain_acting(precision: str) -> None:
     policy = make_policy(PIXELS, {"hidden": (), "encoder": "nature"}, precision)
     pixels = torch.from_numpy(observations(PIXELS)).to("cuda")
     noise = np.random.default_rng(3).random((3, SAMPLES))
@@ -92,7 +92,7 @@ def test_recorded_acting_is_plain_acting(precision: str) -> None:
         (_, recorded, recorded_values), (_, plain, plain_values) = found
         np.testing.assert_allclose(recorded_values, plain_values, rtol=1e-2, atol=1e-3)
         np.testing.assert_allclose(recorded, plain, rtol=1e-2, atol=1e-3)
-        policy.network.parameters *= 1.5  # what is played again has to see the weights as they are now
+        policy.network.parameters *= 1.5  # a replay has to use the current weights
 
 
 def test_one_thread_may_record_acting_while_another_records_learning() -> None:

@@ -1,4 +1,4 @@
-"""A policy with a memory, stopped and resumed, ends as the one never stopped; what acts carries its state.
+"""A policy with a memory, stopped and resumed, ends as the one never stopped; acting carries its state.
 
 Broken on purpose, each of these made a test here fail: states not saved; saved and not loaded; kept
 although the envs had to start new episodes; evaluation that keeps states over episode ends.
@@ -41,13 +41,13 @@ CASES: dict[str, dict[str, Any]] = {
 def test_resumed_run_equals_the_one_never_stopped(
     name: str, train: Train, tmp_path: Path, stop_after: Stopper, assert_same_run: Same
 ) -> None:
-    # A limit of 23 and rollouts of 16 steps: episodes go on over the end of a rollout and are cut off too.
+    # A limit of 23 and rollouts of 16 steps: episodes are truncated, and continue over the end of a rollout.
     changes = {"env__max_episode_steps": 23, **CASES[name]}
     whole = train("Acrobot-v1:ppo", tmp_path, updates=8, **changes)
     parts = train("Acrobot-v1:ppo", tmp_path, updates=8, requests=stop_after(3), **changes)
     assert parts.outcome.status == "interrupted"
     _, state, _ = load_checkpoint(list_checkpoints(parts.folder)[-1])
-    assert (np.abs(state["source"]["memory"]).sum((0, 2)) > 0).any()  # amid an episode
+    assert (np.abs(state["source"]["memory"]).sum((0, 2)) > 0).any()  # in the middle of an episode
     parts = api.resume(parts.id, runs_dir=tmp_path)
     assert_same_run(whole, parts)
 

@@ -149,7 +149,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, api.Run]:
     stops=st.sets(st.integers(1, UPDATES - 1), min_size=1, max_size=4),
     name=st.sampled_from(("cartpole-native", "pendulum")),
 )
-def test_stopped_at_any_updates(
+def test_run_stopped_at_any_updates_equals_the_one_never_stopped(
     stops: set[int],
     name: str,
     whole: dict[str, api.Run],
@@ -161,7 +161,7 @@ def test_stopped_at_any_updates(
     assert_same_run(whole[name], parts)
 
 
-def test_terminated_process_goes_on_exactly(tmp_path: Path, assert_same_run: Same) -> None:
+def test_terminated_process_resumes_exactly(tmp_path: Path, assert_same_run: Same) -> None:
     typed = (
         "train CartPole-v1:ppo env.backend=sync checkpoint.seconds=0 eval.every=8000 eval.episodes=2"
         " stop.eval_return=null --max-env-steps 40000 -q"
@@ -193,7 +193,7 @@ def _wait_for(look: Callable[[], Any], seconds: float = 30) -> Any:
     raise AssertionError("waited in vain")
 
 
-def test_larger_budget_goes_on_and_schedules_follow_the_new_total(tmp_path: Path) -> None:
+def test_larger_budget_resumes_and_schedules_follow_the_new_total(tmp_path: Path) -> None:
     start = case("cartpole-native", updates=4)
     run = api.train(**start, runs_dir=tmp_path)
     total = 8 * 4 * STEPS
@@ -212,7 +212,7 @@ def test_larger_budget_goes_on_and_schedules_follow_the_new_total(tmp_path: Path
     assert f"env_steps: {total}" in run.folder.config_text()
 
 
-def test_spent_run_says_how_to_go_on_and_changes_nothing(tmp_path: Path) -> None:
+def test_resume_of_a_spent_run_names_the_option_and_changes_nothing(tmp_path: Path) -> None:
     run = api.train(**case("bandit", updates=2), runs_dir=tmp_path)
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     with pytest.raises(GymnastError, match=r"step budget is spent.*--max-env-steps 256") as caught:
@@ -255,7 +255,7 @@ def test_changed_settings_take_effect_and_are_recorded(
     assert run.metrics()[-1]["opt/gamma"] == 0.5
 
 
-def test_a_raised_threshold_does_not_keep_a_higher_score_from_being_the_best(tmp_path: Path) -> None:
+def test_higher_score_is_the_best_also_after_a_raised_threshold(tmp_path: Path) -> None:
     easy = {"seed": 1, "env.spec.solved_at": 60, "stop.eval_return": "solved", "eval.every": 2048}
     run = api.train("CartPole-v1:ppo", overrides=easy, runs_dir=tmp_path)
     assert run.outcome.status == "solved"
@@ -318,7 +318,9 @@ def test_engine_may_change_and_change_back(
         assert ours["policy"][name] == pytest.approx(value, rel=0.05, abs=0.02), name
 
 
-def test_env_that_cannot_be_carried_says_so_and_goes_on(tmp_path: Path, stop_after: Stopper) -> None:
+def test_env_that_cannot_be_restored_is_reported_and_the_run_continues(
+    tmp_path: Path, stop_after: Stopper
+) -> None:
     settings = {
         "env.n_envs": 2,
         "env.backend": "sync",
@@ -362,7 +364,7 @@ def test_same_seed_same_run_other_seed_other_run(
 
 
 def test_backends_of_single_envs_give_the_same_run(tmp_path: Path, assert_same_run: Same) -> None:
-    """Where envs are stepped must not change what is learnt."""
+    """Where envs are stepped must not change what is learned."""
     start = case("acrobot-workers")
     workers = api.train(**start, runs_dir=tmp_path)
     start["overrides"]["env.backend"] = "sync"

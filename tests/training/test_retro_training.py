@@ -1,4 +1,4 @@
-"""Console games in training: resumed to the frame, with their metrics; and learnt, for real."""
+"""Console games in training: resumed to the frame, with their metrics; and really learned."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_resumed_run_equals_the_one_never_stopped(
     assert first_difference(*ends) is None
 
 
-def test_shares_of_the_reward_and_finished_levels_are_metrics(train: Train, tmp_path: Path) -> None:
+def test_parts_of_the_reward_and_finished_levels_are_metrics(train: Train, tmp_path: Path) -> None:
     run = train(AIRSTRIKER, tmp_path, updates=3, eval__every=150, eval__episodes=2, **SMALL)
     rows = read_metrics(run.folder.metrics_path)
     assert {"env/reward_part/death", "env/reward_part/own_reward"} <= set(rows[-1])
@@ -61,7 +61,7 @@ def test_shares_of_the_reward_and_finished_levels_are_metrics(train: Train, tmp_
     assert rows[-1]["eval/episode/level_complete"] in (0.0, 0.5, 1.0)
 
 
-def test_evaluation_has_no_place_beside_a_game_in_the_same_process(train: Train, tmp_path: Path) -> None:
+def test_evaluation_beside_a_game_in_the_same_process_is_refused(train: Train, tmp_path: Path) -> None:
     alone = {"env__backend": "sync", "env__n_envs": 1, "algo__n_steps": 64}
     with pytest.raises(GymnastError, match="evaluation needs another; use workers"):
         train(AIRSTRIKER, tmp_path, **SMALL | alone)
@@ -70,14 +70,14 @@ def test_evaluation_has_no_place_beside_a_game_in_the_same_process(train: Train,
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_airstriker_is_learnt(tmp_path: Path) -> None:
+def test_airstriker_is_learned(tmp_path: Path) -> None:
     run = api.train(AIRSTRIKER, overrides={"seed": 1, "budget.env_steps": 50_000}, runs_dir=tmp_path)
     score = api.evaluate(run, episodes=16, seed=77).mean_return
     assert score > 1.25 * random_score(16)
 
 
 def random_score(episodes: int) -> float:
-    """What pressing anything earns in a game, as evaluation plays it."""
+    """Mean return of random actions, in games as evaluation plays them."""
     envs = build_envs(EnvConfig(id="Retro/Airstriker-Genesis"), n_envs=4, seed=7, training=False)
     random = np.random.default_rng(7)
     scores: list[float] = []

@@ -13,14 +13,14 @@ from gymnast.training.run.signals import catch_signals
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_first_signal_is_a_request_and_is_announced(number: signal.Signals) -> None:
-    said: list[str] = []
-    with catch_signals(said.append) as stop:
+    notices: list[str] = []
+    with catch_signals(notices.append) as stop:
         assert stop.requested is None
         os.kill(os.getpid(), number)
         assert stop.requested == number.name
-    assert len(said) == 1
-    assert "finishing this update, then saving" in said[0]
-    assert "Ctrl-C again" in said[0]
+    assert len(notices) == 1
+    assert "finishing this update, then saving" in notices[0]
+    assert "Ctrl-C again" in notices[0]
 
 
 def test_second_signal_aborts_at_once() -> None:

@@ -102,7 +102,7 @@ def test_epochs_shuffle_differently(engine: str) -> None:
 
 @ENGINES
 @pytest.mark.parametrize("batch_size", [8, 32])
-def test_the_seed_decides_every_bit(engine: str, batch_size: int) -> None:
+def test_seed_decides_every_bit(engine: str, batch_size: int) -> None:
     weights = []
     for seed in (5, 5, 6):
         policy = make_policy(engine)
@@ -114,7 +114,7 @@ def test_the_seed_decides_every_bit(engine: str, batch_size: int) -> None:
 
 @ENGINES
 @pytest.mark.parametrize("batch_size", [16, 64])
-def test_the_good_action_becomes_likelier_and_values_approach_their_targets(
+def test_good_action_becomes_more_likely_and_values_approach_their_targets(
     engine: str, batch_size: int
 ) -> None:
     policy = make_policy(engine)
@@ -153,7 +153,7 @@ def test_the_first_minibatch_has_ratio_one(engine: str) -> None:
 
 
 @ENGINES
-def test_it_stops_before_the_step_that_would_go_too_far(engine: str) -> None:
+def test_update_stops_before_the_step_that_exceeds_target_kl(engine: str) -> None:
     policy = make_policy(engine)
     batch = make_batch(policy, 64)
     stats = run(policy, batch, 64, lr=0.05, n_epochs=50, target_kl=0.01)

@@ -28,7 +28,7 @@ def videos(run: api.Run) -> list[str]:
     return sorted(path.name for path in run.folder.videos.glob("*")) if run.folder.videos.exists() else []
 
 
-def test_never_is_the_default(tmp_path: Path) -> None:
+def test_default_records_no_video(tmp_path: Path) -> None:
     assert videos(train(tmp_path)) == []
 
 
@@ -48,7 +48,7 @@ def test_every_evaluation_is_recorded(tmp_path: Path) -> None:
     assert run.folder.best_video_path.readlink() == Path(f"{best.env_steps:012d}.mp4")
 
 
-def test_recording_changes_nothing_that_is_learnt(tmp_path: Path) -> None:
+def test_recording_does_not_change_learning(tmp_path: Path) -> None:
     plain, recorded = train(tmp_path), train(tmp_path, video__record="every")
     ours, theirs = (api.load_policy(f"{run.path}/512").arrays() for run in (plain, recorded))
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
@@ -65,22 +65,22 @@ def test_a_video_made_in_training_equals_one_made_afterwards(tmp_path: Path) -> 
         assert np.abs(ours.astype(int) - theirs).max() <= 4
 
 
-def test_a_video_that_fails_does_not_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_video_does_not_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from gymnast.video import record as recording
 
     def broken(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError("the projector burns")
+        raise ZeroDivisionError("the renderer failed")
 
     monkeypatch.setattr(recording, "iter_steps", broken)
     for record in ("best", "every"):
         run = train(tmp_path, video__record=record)
         assert run.outcome.status == "finished"
         assert "there is no video of" in run.folder.log_path.read_text()
-        assert "ZeroDivisionError: the projector burns" in run.folder.log_path.read_text()
+        assert "ZeroDivisionError: the renderer failed" in run.folder.log_path.read_text()
         assert videos(run) == []
 
 
-def test_without_the_extra_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_starts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = train(tmp_path)
     monkeypatch.setattr(encoder, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"video.record: best needs the extra 'video'"):

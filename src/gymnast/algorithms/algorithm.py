@@ -26,7 +26,7 @@ class Hyper:
     entropy_coef: float
     value_coef: float
     max_grad_norm: float
-    n_epochs: int = 1  # an algorithm without this setting takes one gradient step a rollout
+    n_epochs: int = 1  # an algorithm without this setting takes one gradient step per rollout
     target_kl: float | None = None
 
 
@@ -34,16 +34,16 @@ class Algorithm(Protocol):
     """Holds nothing but its frozen settings."""
 
     Settings: ClassVar[type[AlgoSettings]]  # its section of the config
-    # What suits it on an env that has no preset, beside what the spaces say: parts of `env` and `algo`.
+    # Defaults for an env without a preset, beside those that its spaces imply: parts of `env` and `algo`.
     without_preset: ClassVar[dict[str, dict[str, Any]]]
-    # With one step an update, the policy has not moved yet when its loss is taken: KL and ratios are
+    # With one step per update, the policy has not moved yet when its loss is taken: KL and ratios are
     # then measured once more, after the step.
     measure_after: ClassVar[bool]
     config: Any
 
     @property
     def uses_critic(self) -> bool:
-        """Whether values are learned at all; if not, nothing is said of them in the metrics."""
+        """Whether values are learned at all; if not, metrics leave them out."""
 
     def __init__(self, config: Any) -> None: ...
 
@@ -64,7 +64,7 @@ H = TypeVar("H", bound=Hyper)
 
 
 def hyper_at(kind: type[H], config: AlgoSettings, env_steps: int, total_steps: int) -> H:
-    """The settings that `kind` names, each schedule at its value of this moment."""
+    """The settings that `kind` names, each schedule at its current value."""
     values: dict[str, Any] = {}
     for field in fields(kind):
         if field.name not in type(config).model_fields:

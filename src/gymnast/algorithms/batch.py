@@ -24,12 +24,12 @@ class Batch:
     x: Array  # [B, D] encoded observations
     actions: Array  # [B, …]
     log_probs: Array  # [B] under the policy that acted
-    values: Array  # [B] of the critic that was there then; [V, B] with several value heads
+    values: Array  # [B] of the critic before the update; [V, B] with several value heads
     advantages: Array  # [B]
     returns: Array  # [B] targets of the critic; [V, B] with several value heads
     weights: Array | None = None  # [B] 1 for samples to learn from, 0 for the others; None: all count
     masks: Array | None = None  # [B, M] choices that were allowed; None: all
-    sequences: Sequences | None = None  # how the rows hang together in time, for a policy with a memory
+    sequences: Sequences | None = None  # how the rows follow each other in time, for a policy with a memory
 
     def __len__(self) -> int:
         return len(self.advantages)
@@ -40,12 +40,12 @@ class Batch:
         return Batch(**chosen, sequences=self.sequences)
 
     def map(self, change: Callable[[Any], Any]) -> Batch:
-        """Every array that there is, changed in the same way."""
+        """Every array that is set, changed in the same way."""
         changed = {name: change(array) for name, array in self.arrays().items()}
         return Batch(**changed, sequences=self.sequences)
 
     def arrays(self) -> dict[str, Array]:
-        """Every array that there is, by its field's name."""
+        """Every array that is set, by its field's name."""
         arrays = {
             "x": self.x,
             "actions": self.actions,

@@ -17,14 +17,14 @@ def gae(
     """Generalised advantage estimation (Schulman et al., 2016, eq. 16), with two masks.
 
     rewards, terminated, truncated, bootstrap: [T, N]; values: [T+1, N], the last row of the
-    observations after the rollout. An episode that terminated has no future. One that was cut off
-    has one: `bootstrap` holds the value of its true last observation. In neither case may the
-    trace run on into the next episode, whose first observation stands in the next row.
+    observations after the rollout. A terminated episode has no future. A truncated one has:
+    `bootstrap` holds the value of its true last observation. In neither case may the trace
+    continue into the next episode, whose first observation is in the next row.
     """
-    goes_on = (~(terminated | truncated)).astype(values.dtype)
-    next_values = values[1:] * goes_on + bootstrap  # bootstrap is 0 except where truncated
+    continues = (~(terminated | truncated)).astype(values.dtype)
+    next_values = values[1:] * continues + bootstrap  # bootstrap is 0 except where truncated
     advantages = rewards + gamma * next_values - values[:-1]  # the deltas; then, from the end, the sums
-    decay = (gamma * lam) * goes_on
+    decay = (gamma * lam) * continues
     for t in range(len(rewards) - 2, -1, -1):
         advantages[t] += decay[t] * advantages[t + 1]
     return advantages
@@ -40,13 +40,13 @@ def monte_carlo(
     """Discounted returns to the end of each episode, and where they are known; all [T, N].
 
     Without values a return is known if its episode ended in the rollout. With them every return is:
-    `bootstrap` [T, N] stands for what a time limit cut off, `last_values` [N] for what comes after.
+    `bootstrap` [T, N] is the value of what a time limit truncated, `last_values` [N] of what comes after.
     """
-    goes_on = (~done).astype(rewards.dtype)
+    continues = (~done).astype(rewards.dtype)
     returns = rewards.copy() if bootstrap is None else rewards + gamma * bootstrap
     if last_values is not None:
-        returns[-1] += gamma * goes_on[-1] * last_values
-    decay = gamma * goes_on
+        returns[-1] += gamma * continues[-1] * last_values
+    decay = gamma * continues
     for t in range(len(rewards) - 2, -1, -1):
         returns[t] += decay[t] * returns[t + 1]
     if last_values is not None:

@@ -28,11 +28,11 @@ class AlgoSettings(Section):
     name: str
     n_steps: CountOrAuto = Field(
         128,
-        description="Steps of each env in a rollout; auto: twice the steps that rewards are apart, measured.",
+        description="Steps of each env in a rollout; auto: twice the measured steps between rewards.",
     )
     sequence_length: PositiveCount | None = Field(
         None,
-        description="Steps that a policy with a memory learns from in one piece; the whole rollout if unset.",
+        description="Steps per sequence that a policy with a memory learns from; the whole rollout if unset.",
     )
     lr: Rate = Field(3e-4, description="Learning rate. Schedulable.")
     critic_lr: Rate | None = Field(
@@ -41,30 +41,30 @@ class AlgoSettings(Section):
         "as `lr` if unset. Schedulable.",
     )
     optimizer: OptimizerConfig = Field(
-        default_factory=AdamConfig, description="What moves the weights: adam, adamw, rmsprop or sgd."
+        default_factory=AdamConfig, description="The optimiser: adam, adamw, rmsprop or sgd."
     )
     gamma: Unit = Field(0.99, description="Discount. Schedulable.")
     entropy_coef: NonNegative = Field(0.0, description="Weight of the entropy bonus. Schedulable.")
     value_coef: NonNegative = Field(0.5, description="Weight of the value loss. Schedulable.")
     value_loss: Literal["squared", "huber"] = Field(
-        "squared", description="What the critic minimises; huber grows in a straight line beyond its delta."
+        "squared", description="What the critic minimises; huber grows linearly beyond its delta."
     )
-    huber_delta: float = Field(1.0, gt=0, description="Where the Huber loss turns from square to straight.")
+    huber_delta: float = Field(1.0, gt=0, description="Where the Huber loss turns from squared to linear.")
     max_grad_norm: NonNegative = Field(
-        0.5, description="Gradients are scaled down to this norm; 0: never. Schedulable."
+        0.5, description="Gradients are clipped to this norm; 0: never. Schedulable."
     )
     normalize_advantage: bool = Field(True, description="Advantages of a minibatch get mean 0 and std 1.")
     normalize_reward: bool = Field(
         False, description="Divide rewards by the running std of the discounted return."
     )
     clip_reward: float | None = Field(
-        10.0, gt=0, description="Normalised rewards are cut to ± this; null: never."
+        10.0, gt=0, description="Normalised rewards are clipped to ± this; null: never."
     )
 
     @model_validator(mode="before")
     @classmethod
     def _name_the_optimizer(cls, data: Any) -> Any:
-        """`optimizer: {eps: 1e-8}` is of the optimiser that this algorithm has by default."""
+        """`optimizer: {eps: 1e-8}` changes the optimiser that this algorithm has by default."""
         given = data.get("optimizer") if isinstance(data, dict) else None
         if not isinstance(given, dict) or "name" in given:
             return data
@@ -75,7 +75,7 @@ class AlgoSettings(Section):
     def steps(self) -> int:
         """`n_steps` as a number; `auto` becomes one before a run starts, and nowhere else."""
         if self.n_steps == "auto":
-            raise GymnastError("algo.n_steps is auto: only training measures it; say a number")
+            raise GymnastError("algo.n_steps is auto: only training measures it; give a number")
         return self.n_steps
 
     def minibatch_size(self, rollout_size: int) -> int:

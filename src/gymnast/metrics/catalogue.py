@@ -93,7 +93,7 @@ def _fits(part: str, wanted: str) -> bool:
 
 
 def declare(metrics: Iterable[MetricSpec]) -> None:
-    """Add the metrics of a hook or part that a user brings."""
+    """Add the metrics of a user's hook or part."""
     all_metrics()  # ours keep their order
     _catalogue.add(metrics)
 
@@ -122,7 +122,7 @@ def order(key: str) -> tuple[int, int, str]:
 
 
 def matching(text: str) -> list[MetricSpec]:
-    """The metrics that mention `text` in key or help, whatever the case."""
+    """The metrics that mention `text` in key or help, ignoring case."""
     wanted = text.lower()
     return [metric for metric in all_metrics() if wanted in metric.key or wanted in metric.help.lower()]
 

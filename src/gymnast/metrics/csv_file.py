@@ -48,7 +48,7 @@ def read_header(path: Path) -> list[str]:
 
 
 def read_metrics(path: Path) -> list[dict[str, Number]]:
-    """One dict a row, without its empty cells. A half-written last line is left out."""
+    """One dict per row, without its empty cells. A half-written last line is left out."""
     header = read_header(path)
     return [
         {key: parse_cell(cell) for key, cell in zip(header, cells, strict=True) if cell}

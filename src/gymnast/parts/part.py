@@ -43,7 +43,7 @@ class Forward:
 
 @dataclass(slots=True)
 class PartLoss:
-    """Further derivatives of the mean objective, shaped as what they are of; None: nothing to add."""
+    """Further derivatives of the mean objective, each of its variable's shape; None: nothing to add."""
 
     d_outputs: Array | None = None
     d_log_std: Array | None = None
@@ -93,4 +93,4 @@ class Part:
         return {}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take it back."""
+        """Restore it."""

@@ -19,7 +19,7 @@ METRICS = (
 
 
 class PopArtTargets(Part):
-    """Its statistics belong to the policy, which must give real values wherever it is played."""
+    """Its statistics belong to the policy, which must give real values wherever it is used."""
 
     name = "popart"
 

@@ -1,6 +1,6 @@
 """Reward normalisation: rewards divided by the running std of the discounted return.
 
-Dividing by the return's std keeps value targets near size 1 whatever the env pays, without moving
+Dividing by the return's std keeps value targets near size 1 in every env, without moving
 rewards relative to each other. Only learning sees it; scores are of the env's own rewards.
 """
 
@@ -35,7 +35,7 @@ class RewardScale:
         self.count, self.mean, self.var = 1e-4, 0.0, 1.0
 
     def apply(self, rollout: Rollout, gamma: float) -> float:
-        """Take the rollout into the moments, then scale its rewards in place; what they were divided by."""
+        """Take the rollout into the moments, then scale its rewards in place; returns the divisor."""
         return self.scale(rollout.rewards, rollout.terminated | rollout.truncated, gamma)
 
     def scale(self, rewards: np.ndarray, done: np.ndarray, gamma: float) -> float:
@@ -56,7 +56,7 @@ class RewardScale:
         return divisor
 
     def metrics(self) -> dict[str, float]:
-        """What there is to say beyond what `apply` gave."""
+        """Metrics beyond the divisor that `apply` returns."""
         return {}
 
     def state(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class TaskRewardScale:
         self._divisors = [1.0] * len(names)
 
     def apply(self, rollout: Rollout, gamma: float) -> float:
-        """As of one scale, task by task; the mean of what rewards were divided by."""
+        """As for one scale, task by task; returns the mean of the divisors."""
         done = rollout.terminated | rollout.truncated
         for task, (rows, scale) in enumerate(zip(self._rows, self._scales, strict=True)):
             own = rollout.rewards[:, rows]

@@ -20,42 +20,40 @@ from gymnast.rollout.source import Collected, Progress
 
 
 class AheadCollector:
-    """A collector that is always one rollout ahead of whoever learns."""
+    """A collector that is always one rollout ahead of the learner."""
 
     def __init__(self, collector: Collector, acting: Policy) -> None:
-        """`collector` keeps two rollouts; `acting` is a policy of the same layout that nobody else uses."""
+        """`collector` keeps two rollouts; `acting` is a policy of the same layout that nothing else uses."""
         self._collector, self._acting = collector, acting
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gymnast-collector")
-        self._under_way: Future[Collected] | None = None
-        self._state: dict[str, Any] | None = None  # before the rollout under way
+        self._pending: Future[Collected] | None = None
+        self._state: dict[str, Any] | None = None  # before the pending rollout
 
     def collect(
         self, policy: Policy, rng: np.random.Generator, progress: Progress | None = None
     ) -> Collected:
-        """The rollout that was under way; the next one begins. The first time there is none to wait for."""
+        """The pending rollout; the next one begins. The first call has none to wait for."""
         collector, acting = self._collector, self._acting
-        if self._under_way is None:
+        if self._pending is None:
             collected = collector.collect(policy, rng, progress)
         else:
-            under_way, self._under_way = self._under_way, None
-            collected = under_way.result()
+            pending, self._pending = self._pending, None
+            collected = pending.result()
         acting.take_from(policy)
         # Envs whose state cannot be saved start new episodes on a resume: no need to wait for them.
         self._state = None if collector.envs.carries_state else collector.state()
         noise = collector.draw(policy, rng)
         # In this context: what envs report meanwhile belongs to this run.
         run = copy_context().run
-        self._under_way = self._thread.submit(
-            run, acting.network.beside, collector.collect_with, acting, noise
-        )
+        self._pending = self._thread.submit(run, acting.network.beside, collector.collect_with, acting, noise)
         return collected
 
     def state(self) -> dict[str, Any]:
-        """As the collector's. A resumed run does not learn from the rollout under way."""
-        if self._under_way is not None:
+        """As the collector's. A resumed run does not learn from the pending rollout."""
+        if self._pending is not None:
             if self._state is not None:
                 return self._state
-            self._under_way.exception()  # waits; the next `collect` raises
+            self._pending.exception()  # waits; the next `collect` raises
         return self._collector.state()
 
     def load_state(self, policy: Policy, state: dict[str, Any]) -> str | None:
@@ -67,9 +65,9 @@ class AheadCollector:
         self._thread.shutdown()
 
     def _wait(self) -> None:
-        if self._under_way is not None:
-            self._under_way.exception()
-            self._under_way = None
+        if self._pending is not None:
+            self._pending.exception()
+            self._pending = None
 
     @property
     def rollout(self) -> Rollout:

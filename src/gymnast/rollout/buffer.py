@@ -28,7 +28,7 @@ class Rollout:
     begun: np.ndarray = field(default_factory=lambda: np.empty(0, bool))  # [N] row 0 begins an episode
     sequences: Sequences | None = None  # where states of the policy's memory begin, if it has one
     x: Any = field(default_factory=lambda: np.empty(0))  # [T·N, D] encoded observations
-    # [T+1, N, …] instead of `obs`, which then has but one row, where a GPU keeps the pixels
+    # [T+1, N, …] instead of `obs`, which then has only one row, where a GPU keeps the pixels
     pixels: Any = None
     # Sums of the parts of the reward, by name
     part_sums: dict[str, float] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Collecting experience: act, step, store.
 
 Inside the loop only what acting needs is computed. Log-probabilities, values and the values of
-cut-off episodes come from one batched forward pass afterwards, under the same weights. Networks that
+truncated episodes come from one batched forward pass afterwards, under the same weights. Networks that
 read images are the exception: for them a second pass over the rollout costs more than it saves.
 
 Envs may come in groups (`envs/backends/groups.py`): while the policy acts for one group, the others step.
@@ -31,10 +31,10 @@ Ending = tuple[int, np.ndarray, np.ndarray]  # step, envs, true last observation
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """What came to an end in a rollout."""
+    """What ended in a rollout."""
 
     episodes: list[Episode]
-    cut_off: list[Ending]
+    truncated: list[Ending]
 
 
 class Collector:
@@ -49,8 +49,8 @@ class Collector:
         n_rollouts: int = 1,
         keep_final_obs: bool = False,
     ) -> None:
-        """`n_rollouts`: how many are kept in turn, for whoever learns from one while the next is filled.
-        `keep_final_obs`: for whoever asks for transitions."""
+        """`n_rollouts`: how many are kept in turn, to learn from one while the next is filled.
+        `keep_final_obs`: needed for transitions."""
         self.envs = envs
         self.n_steps = n_steps
         self._keep_final_obs = keep_final_obs
@@ -77,8 +77,8 @@ class Collector:
         self._task_of = [0] * n if mixed is None else mixed[1].tolist()
         self._totals, self._parts = np.zeros(n), np.zeros(n)
         self._lengths = np.zeros(n, np.int64)
-        self._ages = np.zeros(n, np.int64)  # steps since the last end, be it a lost life alone
-        self.steps_done = 0  # of the rollout under way, for whoever tells of an env that failed
+        self._ages = np.zeros(n, np.int64)  # steps since the last episode end or lost life
+        self.steps_done = 0  # of the current rollout, to report where an env failed
 
     def _allocate(self, policy: Policy, first: np.ndarray, mask_size: int | None) -> Rollout:
         """Memory for a rollout of observations like the first ones [N, …]."""
@@ -137,7 +137,7 @@ class Collector:
             self._store(n_steps - 1, group, policy, ended)
         if progress is not None:
             progress(n_steps, n_steps)
-        self._evaluate(policy, ended.cut_off)
+        self._evaluate(policy, ended.truncated)
         with np.errstate(over="ignore", invalid="ignore"):  # a reward that is not finite fails in the update
             metrics = rollout_metrics(rollout)
         if "workers" in self.envs.backend:  # of some tasks of a mix, or of all
@@ -182,7 +182,7 @@ class Collector:
         group.envs.send(policy.distribution.to_env(actions))
 
     def _store(self, t: int, group: Group, policy: Policy, ended: _Ended) -> None:
-        """Wait for a group's step t to end, and remember what it gave."""
+        """Wait for a group's step t to end, and store it."""
         rollout, rows = self.rollout, group.rows
         step = group.envs.receive()
         self._put(t + 1, rows, step.obs, policy)
@@ -194,9 +194,9 @@ class Collector:
         self._totals[rows] += step.rewards
         self._lengths[rows] += 1
         self._ages[rows] += 1
-        for name, share in step.reward_parts.items():
-            self._parts[rows] += share
-            rollout.part_sums[name] += float(share.sum())
+        for name, part in step.reward_parts.items():
+            self._parts[rows] += part
+            rollout.part_sums[name] += float(part.sum())
         if step.final_obs is None:
             return
         over = np.flatnonzero(step.terminated | step.truncated)
@@ -204,7 +204,7 @@ class Collector:
         self._ages[over + group.start] = 0
         ended.episodes.extend(self._finish(over, step, group.start))
         if len(cut):
-            ended.cut_off.append((t, cut + group.start, step.final_obs[cut]))
+            ended.truncated.append((t, cut + group.start, step.final_obs[cut]))
         if self._keep_final_obs:
             rollout.final_obs.append((t, over + group.start, step.final_obs[over]))
         if self._memory is not None:
@@ -234,11 +234,11 @@ class Collector:
             if step.lost is None or not step.lost[i]
         ]
 
-    def _evaluate(self, policy: Policy, cut_off: list[Ending]) -> None:
+    def _evaluate(self, policy: Policy, truncated: list[Ending]) -> None:
         """Log-probabilities and values that are still missing, in one pass."""
         rollout, frames, memory = self.rollout, self._frames, self._memory
         t, n = rollout.rewards.shape
-        after = [last for _, _, last in cut_off]
+        after = [last for _, _, last in truncated]
         if self._on_device:
             rollout.x = rollout.pixels[:-1].flatten(0, 1)
             x: Any = policy.preprocessor.apply(np.concatenate([self.last_obs, *after]))
@@ -248,7 +248,7 @@ class Collector:
             if frames is None:
                 x = policy.preprocessor.apply(obs)
             else:
-                x = frames.samples(policy, obs, rollout, [(step, cut) for step, cut, _ in cut_off])
+                x = frames.samples(policy, obs, rollout, [(step, cut) for step, cut, _ in truncated])
             rollout.x = x[: t * n]
         if self._evaluates_acting:
             x = x if self._on_device else x[t * n :]
@@ -274,7 +274,7 @@ class Collector:
         if rollout.head_bootstrap is not None:
             rollout.head_bootstrap.fill(0.0)
         at = n
-        for step, cut, _ in cut_off:
+        for step, cut, _ in truncated:
             known = rest[..., at : at + len(cut)]
             if rollout.head_bootstrap is None:
                 rollout.bootstrap[step, cut] = known
@@ -300,7 +300,7 @@ class Collector:
         """Continue from `state`; a notice if the envs had to start new episodes."""
         fresh = self.envs.restore(state["envs"])
         if fresh is None and self.rollout.masks is not None and "masks" not in state:
-            fresh = self.envs.reset()  # masks are new to this run: what is allowed now, only a reset tells
+            fresh = self.envs.reset()  # masks are new to this run: only a reset gives the current ones
         if self._memory is not None:
             self._memory.load_array(None if fresh is not None else state.get("memory"))
         if self._frames is not None:
@@ -323,7 +323,7 @@ class Collector:
         return None
 
     def close(self) -> None:
-        """Nothing is under way that could be waited for; the envs are closed by whoever built them."""
+        """Nothing to wait for; the envs are closed by whoever built them."""
 
 
 def _put_last(rollout: Rollout, values: np.ndarray, n: int) -> None:
@@ -335,6 +335,6 @@ def _put_last(rollout: Rollout, values: np.ndarray, n: int) -> None:
 
 
 def _values_of(index: int, values: dict[str, np.ndarray]) -> dict[str, float]:
-    """What one env reported of the episode that it finished; NaN: nothing."""
+    """What one env reported at the end of its episode; NaN: nothing."""
     reported = {name: float(array[index]) for name, array in values.items()}
     return {name: value for name, value in reported.items() if not math.isnan(value)}

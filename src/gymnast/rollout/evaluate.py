@@ -19,8 +19,8 @@ from gymnast.envs.settings import EnvConfig
 from gymnast.envs.spec import EnvSpec
 from gymnast.policies.policy import Policy
 
-MOST_NATIVE_ENVS = 256  # a native vector env steps this many for little more than the price of one
-MOST_SINGLE_ENVS = 32
+MAX_NATIVE_ENVS = 256  # a native vector env steps this many for little more than the cost of one
+MAX_SINGLE_ENVS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class Score:
     returns: tuple[float, ...]
     lengths: tuple[int, ...]
     seconds: float
-    # What the env told of them (`Envs.episode_values`); NaN where it did not.
+    # What the env reported of them (`Envs.episode_values`); NaN where it did not.
     values: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    # The tasks of a mix, whose episodes stand one task after the other, as many of each.
+    # The tasks of a mix, whose episodes come one task after the other, the same number of each.
     tasks: tuple[str, ...] = ()
 
     @property
     def mean(self) -> float:
-        """The score; of a mix the mean over its tasks, since each has as many episodes."""
+        """The score; of a mix the mean over its tasks, since each has the same number of episodes."""
         return float(np.mean(self.returns))
 
     def by_task(self) -> dict[str, Score]:
@@ -84,15 +84,15 @@ class Score:
         }
 
     def _mean_values(self) -> dict[str, float]:
-        told = {name: values for name, values in self.values.items() if not np.isnan(values).all()}
-        return {name: float(np.nanmean(values)) for name, values in told.items()}
+        reported = {name: values for name, values in self.values.items() if not np.isnan(values).all()}
+        return {name: float(np.nanmean(values)) for name, values in reported.items()}
 
 
 def evaluation_envs(config: EnvConfig, episodes: int) -> int:
     """How many envs to step side by side for this many episodes.
 
-    Once the last episode has been started, envs that are through idle along until it ends. That
-    is free in a native vector env, so there each episode gets its own; elsewhere a quarter does.
+    Once the last episode has been started, envs that are done keep stepping until it ends. That
+    is free in a native vector env, so there each episode gets its own env; elsewhere four share one.
     """
     from gymnast.envs.backends.native import why_not_native
     from gymnast.envs.families.table import family_of
@@ -104,8 +104,8 @@ def evaluation_envs(config: EnvConfig, episodes: int) -> int:
         and not family_of(config.id).native_as_single
         and why_not_native(config, training=False, render_mode=None) is None
     ):
-        return min(episodes, MOST_NATIVE_ENVS)
-    most = usable_cores() if one_per_process(config) else MOST_SINGLE_ENVS  # a process each is dear
+        return min(episodes, MAX_NATIVE_ENVS)
+    most = usable_cores() if one_per_process(config) else MAX_SINGLE_ENVS  # a process each is expensive
     return max(1, min(episodes // 4, most))
 
 

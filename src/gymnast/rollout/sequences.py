@@ -3,7 +3,7 @@
 A rollout [T, N] is cut into sequences of L steps of one env each. A minibatch is a set of whole
 sequences. Where an episode begins inside a sequence, the memory starts empty; so a sequence falls
 into runs without a reset inside, and a run needs its first state and nothing else. Runs of similar
-length go through the recurrent layer together, filled up to the longest. A sequence's first run
+length go through the recurrent layer together, padded to the longest. A sequence's first run
 starts from the state that acted then.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gymnast.algorithms.batch import Batch
     from gymnast.rollout.buffer import Rollout
 
-MOST_FILLING = 2.0  # cells of a group for each sample; beyond, short runs get a group of their own
+MAX_PADDING = 2.0  # cells of a group per sample; above it, short runs get a group of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Sequences:
         return replace(samples, x=InRuns(samples.x, runs), sequences=None)
 
     def runs_of(self, network: Any, chosen: np.ndarray) -> tuple[Array, Runs]:
-        """Rows of these sequences' samples in [T·N], and how they hang together."""
+        """Rows of these sequences' samples in [T·N], and how they form runs."""
         n_envs = self.begins.shape[1]
         part, env = np.divmod(chosen, n_envs)
         first = part * (self.length * n_envs) + env  # the sample that a sequence starts with
@@ -97,11 +97,11 @@ def cut_into_runs(begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grouped(begin: np.ndarray, length: np.ndarray) -> Iterator[RunsOf]:
-    """All runs as one group if that fills up little, else runs within a factor of two of each other.
+    """All runs as one group if that needs little padding, else runs within a factor of two of each other.
 
     So cells and steps are at most about twice what they could be, with few calls.
     """
-    if length[0] * len(length) <= MOST_FILLING * length.sum():
+    if length[0] * len(length) <= MAX_PADDING * length.sum():
         yield RunsOf(begin, length)
         return
     start = 0

@@ -16,7 +16,7 @@ class EvalConfig(Section):
     """Evaluation on its own envs, built as in training, training-only wrappers left out."""
 
     every: Count = Field(20_000, description="Env steps between evaluations; 0 turns evaluation off.")
-    episodes: PositiveCount = Field(20, description="Episodes of an evaluation.")
+    episodes: PositiveCount = Field(20, description="Episodes per evaluation.")
     n_envs: PositiveCount | None = Field(
         None, description="Copies stepped together; chosen from `episodes` if unset."
     )
@@ -43,7 +43,7 @@ def memory_problems(algo: AlgoSettings, n_envs: int) -> dict[str, str]:
     size, rollout = algo.minibatch_size(n_envs * n_steps), n_envs * n_steps
     if size % length:
         near = _nearest(size, [d for d in range(length, rollout + 1, length) if rollout % d == 0])
-        return {"algo.batch_size": f"{size} samples are no whole sequences of {length} steps; {near}"}
+        return {"algo.batch_size": f"{size} samples are not whole sequences of {length} steps; {near}"}
     return {}
 
 

@@ -28,7 +28,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A rollout, the episodes that ended in it, and what there is to report of both."""
+    """A rollout, the episodes that ended in it, and the metrics of both."""
 
     rollout: Rollout
     episodes: list[Episode]
@@ -36,11 +36,11 @@ class Collected:
 
 
 class Source(Protocol):
-    """Hands out rollouts to learn from."""
+    """Provides rollouts to learn from."""
 
     @property
     def steps_done(self) -> int:
-        """Vectorised steps of the rollout being collected, to say where an env failed."""
+        """Vectorised steps of the rollout being collected, to report where an env failed."""
 
     def collect(
         self, policy: Policy, rng: np.random.Generator, progress: Progress | None = None

@@ -12,7 +12,7 @@ from gymnast.rollout.buffer import Rollout
 
 
 class RolloutFrames:
-    """What N envs showed last, and the samples that it and a rollout make up."""
+    """The last frames of N envs, and the samples that they and a rollout make up."""
 
     def __init__(self, policy: Policy, n_steps: int, n_envs: int) -> None:
         self.k = policy.frame_stack
@@ -23,7 +23,7 @@ class RolloutFrames:
     def begin(self, ages: np.ndarray) -> None:
         """A rollout begins, with each env so many steps into its episode."""
         self._before[...] = self._history.frames[:, 1:]
-        # A history that was just begun (a resume under another frame_stack) has only now to look back on.
+        # A history that was just begun (a resume with another frame_stack) has only the current frame.
         self._ages = np.where(self._history.fresh, 0, ages)
 
     def push(self, obs: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
@@ -35,16 +35,16 @@ class RolloutFrames:
         self._history.reset(done)
 
     def samples(
-        self, policy: Policy, obs: np.ndarray, rollout: Rollout, cut_off: list[tuple[int, np.ndarray]]
+        self, policy: Policy, obs: np.ndarray, rollout: Rollout, truncated: list[tuple[int, np.ndarray]]
     ) -> StackedRows:
-        """What was seen at each step [T·N], after the rollout [N], and at the end of cut-off episodes [C].
+        """What was seen at each step [T·N], after the rollout [N], and at the end of truncated episodes [C].
 
         obs: the rollout's observations and the true last ones, [T·N + N + C, …], each once.
         """
         before = self._before.swapaxes(0, 1).reshape(-1, *obs.shape[1:])
         frames = policy.preprocessor.apply(np.concatenate([before, obs]))
         done = rollout.terminated | rollout.truncated
-        return policy.stacked_rows(frames, frame_index(self.k, self._ages, done, cut_off))
+        return policy.stacked_rows(frames, frame_index(self.k, self._ages, done, truncated))
 
     def state(self) -> dict[str, Any]:
         return self._history.state()

@@ -1,6 +1,6 @@
 """Transitions (x, a, r, x′, terminated) with the true next observation of every row.
 
-Where an episode ends, the next row of a rollout shows the first observation of the next episode. Whoever
+Where an episode ends, the next row of a rollout shows the first observation of the next episode. What
 learns from pairs of observations needs the last one of the old episode instead, terminated or truncated.
 """
 

@@ -1,7 +1,7 @@
 """Evaluation in a process of its own, so that training continues meanwhile.
 
 The process gets a copy of the weights, never the live ones, and one evaluation at a time: while it
-is busy, a due evaluation is left out rather than queued, since its result would come too late to
+is busy, a due evaluation is skipped rather than queued, since its result would come too late to
 act on. When a result arrives depends on the machine, so a run that stops on its score may stop at
 another update when repeated; its learning is the same.
 """
@@ -30,7 +30,7 @@ _CLOSE_SECONDS = 1.0
 
 
 class BackgroundEvaluator:
-    """Hands weights to the process and picks up scores."""
+    """Sends weights to the process and receives scores."""
 
     def __init__(self, config: Config) -> None:
         for env in _single_envs(config):
@@ -41,7 +41,7 @@ class BackgroundEvaluator:
         self._busy = False
 
     def start(self, policy: Policy, env_steps: int, progress: Progress | None = None) -> None:
-        """Begin to score a copy of the policy; left out while the last one is not done."""
+        """Start to score a copy of the policy; skipped while the last evaluation is not done."""
         if self._busy:
             return
         self._busy = True
@@ -88,7 +88,7 @@ class BackgroundEvaluator:
     def close(self) -> None:
         if self._child is None:
             return
-        self._socket.close()  # the process ends when this does, unless it is amid an evaluation
+        self._socket.close()  # the process ends when this does, unless it is evaluating
         self._child.end(_CLOSE_SECONDS)
         self._child = None
 
@@ -119,7 +119,7 @@ def _score_from(answer: dict[str, Any]) -> Score:
 
 
 def main(fd: int) -> None:
-    """What runs inside the process: score what arrives, until the trainer is gone or wants no more."""
+    """What runs inside the process: score what arrives, until the trainer closes the socket or is gone."""
     with suppress(EOFError, OSError):
         _serve(fd)
 

@@ -19,7 +19,7 @@ class Budget:
 
     @property
     def schedule_steps(self) -> int:
-        """What schedules count as the whole run; one bounded by time alone has none, so they stand still."""
+        """What schedules take as the whole run; one bounded by time alone has none, so they stay constant."""
         return self.total_steps or 2**62
 
     def progress(self, state: TrainState) -> float:
@@ -36,7 +36,7 @@ class Budget:
         return None
 
     def more(self, state: TrainState) -> str:
-        """The option that lets a spent run go on."""
+        """The option that lets a spent run continue."""
         if self.total_steps is not None and state.env_steps >= self.total_steps:
             return f"--max-env-steps {2 * state.env_steps}"
         return f"--wall-time {math.ceil(2 * state.seconds)}s"

@@ -39,12 +39,12 @@ def evaluation_seed(config: Config) -> int:
 
 
 def sampling_rng(seed: int, env_steps: int) -> np.random.Generator:
-    """Of a stochastic evaluation: a function of the moment, so that resuming changes nothing."""
+    """For a stochastic evaluation: a function of the step, so that resuming changes nothing."""
     return np.random.default_rng([seed, env_steps])
 
 
 def build_evaluation_envs(config: Config, *, episodes: int, n_envs: int | None, seed: int) -> Envs:
-    """Envs as in training, less what is meant for training only; of a mix as many of each task."""
+    """Envs as in training, without training-only wrappers; for a mix, the same number of each task."""
     if config.env.mix is not None:
         tasks = config.env.tasks
         given = None if n_envs is None else max(1, n_envs // len(tasks))
@@ -155,7 +155,7 @@ def evaluate_if_due(s: Session, due: bool, note_best: Callable[[Result], None], 
     """A score that has arrived, or a new one if that is due. With nothing else left to do, wait for it.
 
     Where both come at once, the earlier one goes to `note_best` if it is the best so far, and the
-    later one is handed back.
+    later one is returned.
     """
     over = s.over() is not None
     result = s.evaluator.wait() if over else s.evaluator.poll()

@@ -65,7 +65,7 @@ class Hook:
         return {}
 
     def load_state(self, state: Any) -> None:
-        """Take it back."""
+        """Restore it."""
 
 
 H = TypeVar("H", bound=Hyper)

@@ -1,8 +1,8 @@
 """Plateau interventions: when a metric stalls, a hyperparameter is changed by rule.
 
 A rule watches one metric. If that has not improved for `patience`, the rule acts: it multiplies or
-sets a hyperparameter, or stops the run. Then it waits for `cooldown`, and it may take back what it did,
-after a while or if the metric got worse.
+sets a hyperparameter, or stops the run. Then it waits for `cooldown`, and it may revert its change, after a
+while or if the metric got worse.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RuleState:
-    """Where one rule stands; times are in the rule's unit, values are turned so that higher is better."""
+    """The state of one rule; times are in the rule's unit, values negated if lower is better."""
 
     best: float | None = None
-    best_at: int = 0  # when it was last better, or when waiting began anew
+    best_at: int = 0  # when it last improved, or when waiting restarted
     times: int = 0
     quiet_until: int = 0
-    acted_at: int | None = None  # the change that could still be taken back
+    acted_at: int | None = None  # the change that could still be reverted
     value_then: float = 0.0
-    undo: list[float] = field(default_factory=list)  # factors in force, the last one's undoing takes it off
+    undo: list[float] = field(default_factory=list)  # factors in force; a revert removes the last
 
 
 class PlateauHook(Hook):
@@ -56,8 +56,8 @@ class PlateauHook(Hook):
     def _decide(
         self, number: int, rule: InterventionConfig, state: RuleState, now: int, value: float | None
     ) -> Command | None:
-        if (undone := self._take_back(number, rule, state, now, value)) is not None:
-            return undone
+        if (reverted := self._revert(number, rule, state, now, value)) is not None:
+            return reverted
         if value is not None and (state.best is None or value > state.best + rule.min_delta):
             state.best, state.best_at = value, now
         stalled = state.best is not None and now - state.best_at >= rule.patience
@@ -66,7 +66,7 @@ class PlateauHook(Hook):
         waited = now - state.best_at
         state.times += 1
         state.quiet_until = now + rule.cooldown
-        state.best_at = now + rule.cooldown  # the change gets its own time to show
+        state.best_at = now + rule.cooldown  # gives the change time to take effect
         unit = rule.unit.replace("_", " ")
         best = rule.sign * (state.best or 0.0)
         why = f"{rule.metric} has not improved for {waited:,} {unit} (best {best:.4g})"
@@ -83,7 +83,7 @@ class PlateauHook(Hook):
 
     def _adjust(self, number: int, rule: InterventionConfig, state: RuleState, why: str) -> Adjust:
         assert rule.setting is not None
-        source = f"rule {number}"  # its place: two rules may read the same
+        source = f"rule {number}"  # its position: two rules may be equal
         if not state.undo:
             return Adjust(source, rule.setting, why)
         factor = None
@@ -93,14 +93,14 @@ class PlateauHook(Hook):
                 factor *= each
         return Adjust(source, rule.setting, why, factor, rule.set, rule.low, rule.high)
 
-    def _take_back(
+    def _revert(
         self, number: int, rule: InterventionConfig, state: RuleState, now: int, value: float | None
     ) -> Adjust | None:
         if state.acted_at is None:
             return None
         why = None
         if rule.revert_after is not None and now - state.acted_at >= rule.revert_after:
-            why = f"its time is over ({rule.revert_after:,} {rule.unit.replace('_', ' ')})"
+            why = f"{rule.revert_after:,} {rule.unit.replace('_', ' ')} have passed"
         elif (
             rule.revert_if_worse is not None
             and value is not None
@@ -114,7 +114,7 @@ class PlateauHook(Hook):
         state.acted_at = None
         state.undo.pop()
         self.reverts += 1
-        return self._adjust(number, rule, state, f"taken back: {why}")
+        return self._adjust(number, rule, state, f"reverted: {why}")
 
     def metrics(self) -> dict[str, float]:
         return {"opt/interventions": self.interventions, "opt/reverts": self.reverts}
@@ -124,7 +124,7 @@ class PlateauHook(Hook):
         return {"rules": rules, "interventions": self.interventions, "reverts": self.reverts}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take the rules' standing back; with another number of rules than before, all wait anew."""
+        """Restore the rules' states; if their number has changed, all start from scratch."""
         self.interventions, self.reverts = int(state["interventions"]), int(state["reverts"])
         if len(state["rules"]) == len(self.rules):
             self.states = [RuleState(**values) for values in state["rules"]]

@@ -49,7 +49,7 @@ class Learner(Protocol):
         """All it needs to continue exactly, beside the policy's arrays."""
 
     def load_state(self, state: dict[str, Any], *, fresh_optimizer: bool = False) -> list[str]:
-        """Continue from `state`; what could not be taken over, as notices."""
+        """Continue from `state`; returns notices of what could not be restored."""
 
 
 class PolicyGradient:
@@ -125,7 +125,7 @@ class Named(Protocol):
 
 
 def load_by_name(kind: str, present: Iterable[Named], saved: Mapping[str, Any]) -> list[str]:
-    """Give each its own state back; one that is new, or is missing now, is named in a notice."""
+    """Restore the state of each; one that is new, or is missing now, is named in a notice."""
     notices, names = [], set()
     for each in present:
         names.add(each.name)

@@ -1,8 +1,8 @@
-"""What parts report through the `gymnast` logger, such as an old env id or a lost process, and who hears it.
+"""Who receives what is reported through the `gymnast` logger, such as an old env id or a lost process.
 
-Several trainings may live in one process: each hears what is reported in its own context, that is by its own
-thread and by those to which it hands its context (`contextvars.copy_context().run`). What is reported
-elsewhere takes the logger's usual way.
+Several trainings may live in one process: each receives what is reported in its own context, that is by its
+own thread and by those to which it passes its context (`contextvars.copy_context().run`). What is reported
+elsewhere goes to the logger's handlers as usual.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _users = 0
 
 
 def _hand_over(record: logging.LogRecord) -> bool:
-    """As a filter of the logger: whether a record takes the usual way, to handlers and parent loggers."""
+    """As a filter of the logger: whether a record goes to handlers and parent loggers as usual."""
     listeners = _listeners.get()
     if listeners is None:
         return True
@@ -32,7 +32,7 @@ def _hand_over(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def passed_on(*listeners: Listener) -> Iterator[None]:
-    """Hand each message of this context to these listeners, instead of those around them."""
+    """Pass each message of this context to these listeners, instead of those around them."""
     _begin()
     before = _listeners.set(listeners)
     try:

@@ -1,4 +1,4 @@
-"""One report per update: all that sinks and hooks are told, assembled here and nowhere else."""
+"""One report per update: all that sinks and hooks receive, assembled here and nowhere else."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ def make_report(s: Session, collected: Collected, learned: Learned, scored: Scor
 
 
 def with_metrics(report: Report, metrics: Mapping[str, Any]) -> Report:
-    """The same report with further metrics: what hooks have to say after they have seen it."""
+    """The same report with further metrics: what hooks report after they have seen it."""
     return replace(report, row=MappingProxyType({**report.row, **metrics})) if metrics else report

@@ -70,7 +70,7 @@ class Session:
         return f"evaluation reached {score.mean:.4g}, {wanted:g} was wanted"
 
     def over(self) -> str | None:
-        """Why there is nothing more to train, whatever evaluation says; None if there is."""
+        """Why training ends, whatever the evaluation scores; None if it continues."""
         wanted, train_return = self.config.stop.train_return, self.state.train_return
         if wanted is not None and train_return is not None and train_return >= wanted:
             return f"the training return reached {train_return:.4g}, {wanted:g} was wanted"
@@ -82,7 +82,7 @@ class Session:
         self.envs.close()
 
     def training_state(self, *, with_envs: bool = True) -> dict[str, Any]:
-        """What a checkpoint holds beside the policy. After an env has failed, its state is of no use."""
+        """What a checkpoint holds beside the policy. After an env has failed, its state is useless."""
         return {
             "counters": self.state.to_json(),
             "rng": self.rng.bit_generator.state,
@@ -95,7 +95,7 @@ class Session:
     def restore(
         self, policy: dict[str, np.ndarray], state: dict[str, Any], *, fresh_optimizer: bool
     ) -> list[str]:
-        """Continue from a checkpoint; what could not be taken over, as notices."""
+        """Continue from a checkpoint; returns notices of what could not be restored."""
         self.learner.policy.load_arrays(policy)
         self.state.load_json(state["counters"])
         self.rng.bit_generator.state = state["rng"]
@@ -111,7 +111,7 @@ class Session:
 
 
 def build_session(config: Config, own_hooks: Sequence[Hook] = ()) -> Session:
-    """Build everything; what is wrong with the config is found here, before a run folder exists."""
+    """Build everything; errors in the config are found here, before a run folder exists."""
     spec = read_spec(config.env)
     check_fits(config.env, config.env.copies, config.algo.steps)
     envs = build_training_envs(config.env, seed=config.seed)

@@ -1,4 +1,4 @@
-"""The sections that say how long to train, when to stop, what to keep, and what to change on a plateau."""
+"""The sections for how long to train, when to stop, what to keep, and what to change on a plateau."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class InterventionConfig(Section):
 
     metric: str = Field(description="The metric to watch, e.g. `eval/return/mean`.")
     direction: Literal["higher", "lower"] | None = Field(
-        None, description="Which way is better; as the catalogue says if unset."
+        None, description="Which way is better; as in the catalogue if unset."
     )
-    patience: PositiveCount = Field(description="How long the metric may stand still before the rule acts.")
+    patience: PositiveCount = Field(description="How long the metric may stall before the rule acts.")
     unit: Literal["env_steps", "updates"] = Field(
         "env_steps",
         description="What patience, cooldown and revert_after are counted in: env_steps or updates.",
     )
-    min_delta: float = Field(0.0, ge=0, description="Less than this is no improvement.")
+    min_delta: float = Field(0.0, ge=0, description="A smaller gain does not count as improvement.")
     setting: str | None = Field(None, description="The hyperparameter of `algo` to change, e.g. `lr`.")
     multiply: float | None = Field(
         None, gt=0, description="Its value is multiplied by this, once more each time the rule acts."
@@ -67,16 +67,16 @@ class InterventionConfig(Section):
     low: float | None = Field(None, description="The changed value never falls below this.")
     high: float | None = Field(None, description="The changed value never rises above this.")
     cooldown: Count = Field(
-        0, description="After acting the rule does nothing for this long, then waits anew."
+        0, description="After acting, the rule does nothing for this long, then starts waiting again."
     )
     max_times: PositiveCount = Field(3, description="How often the rule acts at most.")
     revert_after: PositiveCount | None = Field(
-        None, description="Take the last change back after this long; null: it stays."
+        None, description="Revert the last change after this long; null: never."
     )
     revert_if_worse: float | None = Field(
         None,
         ge=0,
-        description="Take the last change back as soon as the metric is worse by more than this than it was "
+        description="Revert the last change as soon as the metric is worse by more than this than it was "
         "when the rule acted; null: never.",
     )
 
@@ -90,16 +90,16 @@ class InterventionConfig(Section):
         return metric
 
     @model_validator(mode="after")
-    def _says_what_to_do(self) -> InterventionConfig:
+    def _has_one_action(self) -> InterventionConfig:
         asked = [name for name in ("multiply", "set") if getattr(self, name) is not None]
         asked += ["stop"] if self.stop else []
         if len(asked) != 1:
-            said = " and ".join(asked) if asked else "none"
-            raise ValueError(f"give exactly one of multiply, set and stop, got {said}")
+            given = " and ".join(asked) if asked else "none"
+            raise ValueError(f"give exactly one of multiply, set and stop, got {given}")
         if (self.setting is None) != self.stop:
-            raise ValueError("stop takes no setting" if self.stop else "say which setting of algo to change")
+            raise ValueError("stop takes no setting" if self.stop else "give the setting of algo to change")
         if self.direction is None and catalogue.spec(self.metric).better is None:
-            raise ValueError(f"say which direction of {self.metric} is better: higher or lower")
+            raise ValueError(f"give the direction in which {self.metric} is better: higher or lower")
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"low is above high: {self.low:g} > {self.high:g}")
         return self

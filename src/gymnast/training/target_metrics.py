@@ -11,7 +11,7 @@ from gymnast.algorithms.batch import Batch
 from gymnast.policies.policy import Policy
 from gymnast.spaces.masks import masked
 
-NEAR_UNIFORM = 0.9  # of the greatest possible entropy; a fresh policy below it explores too little
+NEAR_UNIFORM = 0.9  # of the maximum entropy; a new policy below it explores too little
 
 
 def target_metrics(batch: Batch, critic: bool) -> dict[str, float]:
@@ -48,7 +48,7 @@ def hyperparameter_metrics(hp: Hyper) -> dict[str, float]:
 
 
 def initial_policy_notice(policy: Policy, obs: np.ndarray, masks: np.ndarray | None = None) -> str | None:
-    """A warning if the fresh policy already prefers some choices: it would explore too little."""
+    """A warning if the new policy already prefers some actions: it would explore too little."""
     if policy.layout.n_outputs == policy.layout.n_means:
         return None
     outputs, _ = policy.outputs_from(policy.preprocess(obs), policy.start(len(obs)))
@@ -56,6 +56,6 @@ def initial_policy_notice(policy: Policy, obs: np.ndarray, masks: np.ndarray | N
     if share is None or share >= NEAR_UNIFORM:
         return None
     return (
-        f"the first policy is not near uniform: {share:.0%} of the greatest entropy. "
+        f"the first policy is not near uniform: {share:.0%} of the maximum entropy. "
         "A smaller policy.actor_gain or policy.normalize_obs=running helps"
     )

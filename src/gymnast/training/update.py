@@ -23,7 +23,7 @@ class UpdateStats:
     """Means over all minibatches of the update."""
 
     metrics: dict[str, float]
-    epochs: int  # passes that were begun
+    epochs: int  # passes that were started
     stopped_by_kl: bool
 
 
@@ -66,7 +66,7 @@ def update(
 
 
 class _Steps:
-    """Gradient steps one after the other, and the means of their figures."""
+    """Gradient steps one after the other, and the means of their metrics."""
 
     def __init__(
         self, policy: Policy, optimizer: Optimizer, algo: Algorithm, hp: Hyper, parts: tuple[Part, ...]
@@ -74,7 +74,7 @@ class _Steps:
         self.policy, self.optimizer, self.algo, self.hp, self.parts = policy, optimizer, algo, hp, parts
         self.totals: dict[str, Any] = {}
         self.largest: Any = None
-        self.seen = self.steps = 0  # minibatches looked at, and steps made
+        self.seen = self.steps = 0  # minibatches evaluated, and steps taken
         self._graph: Any = None
         self._size = 0  # of the minibatches that the recording is for
 
@@ -135,7 +135,7 @@ class _Steps:
         network.backward(d_outputs, d_log_std, d_values, d_features)
 
     def _records(self, minibatch: Batch, prepared: bool) -> bool:
-        """Whether this step is played from a recording; the first one of an update never is."""
+        """Whether this step is replayed from a recording; the first one of an update never is."""
         if self._graph is not None:
             return len(minibatch) == self._size
         if self.parts or not (self.policy.network.records and self.hp.target_kl is None and self.steps == 1):
@@ -146,7 +146,7 @@ class _Steps:
 
         self._size = len(minibatch)
         self._graph = StepGraph(partial(self._recorded_step, prepared=prepared), minibatch)
-        self.optimizer.advance(-1)  # recording it was not making it
+        self.optimizer.advance(-1)  # recording a step does not take it
         return True
 
     def _recorded_step(self, minibatch: Batch, prepared: bool) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class _Steps:
         self.steps += 1
 
     def metrics(self) -> dict[str, float]:
-        """Means over the minibatches; of the norm, over the steps that were made."""
+        """Means over the minibatches; of the norm, over the steps that were taken."""
         totals = {key: float(total) for key, total in self.totals.items()}
         largest = float(self.largest)
         if self._graph is not None:
@@ -187,7 +187,7 @@ def _minibatches(network: Any, batch: Batch, size: int, rng: np.random.Generator
 
 
 def _forward(policy: Policy, batch: Batch) -> tuple[Any, Any, Any]:
-    """Outputs, as masks allow, log std and values of the policy as it is now."""
+    """Masked outputs, log std and values of the current policy."""
     outputs, log_std, values = policy.network.forward(batch.x)
     if batch.masks is not None:
         outputs = masked(policy.network.xp, outputs, batch.masks)
@@ -195,7 +195,7 @@ def _forward(policy: Policy, batch: Batch) -> tuple[Any, Any, Any]:
 
 
 def _sum(derivative: Any, further: Any) -> Any:
-    """Of two derivatives, each of which may be missing."""
+    """The sum of two derivatives, each of which may be missing."""
     if derivative is None or further is None:
         return further if derivative is None else derivative
     return derivative + further

@@ -1,7 +1,7 @@
 """What the terminal shows while a run trains: live, in plain lines, or nothing.
 
-The loop calls a console after every update, hundreds of times a second, so a call that draws nothing costs a
-few microseconds. Rich is imported by the live view alone: plain and quiet runs start without it.
+The loop calls a console after every update, hundreds of times per second, so a call that draws nothing costs
+a few microseconds. Rich is imported by the live view alone: plain and quiet runs start without it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 Row = Mapping[str, float | int | bool | None]
 NO_ALERTS: Mapping[str, str] = {}
 PLAIN_SECONDS = 5.0
-SCORED = "train/return_plain/mean"  # in the env's own points, as evaluations count
-REWARDED = "train/return/mean"  # as the learner was paid: clipped or shaped
+SCORED = "train/return_plain/mean"  # of the env's own rewards, as in evaluations
+REWARDED = "train/return/mean"  # of the learner's rewards: clipped or shaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class PlainConsole(Console):
         self._evaluation: float | None = None
         self._best: float | None = None
         self._tasks: tuple[str, ...] = ()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._writing = False
         self._waiting: list[str] = []
 
@@ -122,9 +122,9 @@ class PlainConsole(Console):
         self._row = row
         evaluation = row.get("eval/return/mean")
         if alerts:
-            self._tell(alerts)
-        elif self._told:
-            self._told.clear()
+            self._report(alerts)
+        elif self._reported:
+            self._reported.clear()
         if evaluation is not None or time.monotonic() >= self._next:
             self._progress()
 
@@ -166,9 +166,9 @@ class PlainConsole(Console):
             if value is not None:
                 parts.append(f"{label} {number(key, value)}")
         scores = {name: row.get(f"eval/task/{name}/return/mean") for name in self._tasks}
-        told = [f"{name} {number('eval/best', score)}" for name, score in scores.items() if score is not None]
-        if told:
-            parts.append(f"({', '.join(told)})")
+        known = [f"{name} {number('eval/best', x)}" for name, x in scores.items() if x is not None]
+        if known:
+            parts.append(f"({', '.join(known)})")
         fps = row.get("time/fps")
         if fps:
             parts.append(f"{short(fps)}/s")
@@ -185,16 +185,16 @@ class PlainConsole(Console):
             self._next = time.monotonic() + self._seconds
             self._line(f"{what} {done:,}/{total:,} {unit}")
 
-    def _tell(self, alerts: Mapping[str, str]) -> None:
-        """Each alert once, until all is well again: its condition may hold for thousands of updates."""
+    def _report(self, alerts: Mapping[str, str]) -> None:
+        """Each alert once, until none is active: its condition may hold for thousands of updates."""
         for key, text in alerts.items():
-            told = f"{key}: {text}"
-            if told not in self._told:
-                self._told.add(told)
-                self._line(f"alert: {told}")
+            alert = f"{key}: {text}"
+            if alert not in self._reported:
+                self._reported.add(alert)
+                self._line(f"alert: {alert}")
 
     def _line(self, text: str) -> None:
-        """A signal may want to say something in the middle of a write, where Python forbids another one."""
+        """A signal handler may print in the middle of a write, where Python forbids another one."""
         self._waiting.append(text)
         if self._writing:
             return
@@ -203,14 +203,14 @@ class PlainConsole(Console):
             while self._waiting:
                 self._stream.write(self._waiting.pop(0) + "\n")
             self._stream.flush()
-        except OSError:  # nobody reads any more (a closed pipe, a lost terminal): train on
+        except OSError:  # no reader any more (a closed pipe, a lost terminal): keep training
             self._stream = Path(os.devnull).open("w")  # noqa: SIM115  - stays open as long as the console
         finally:
             self._writing = False
 
 
 def describe(header: RunHeader) -> str:
-    """The run's make-up in one line."""
+    """The run's setup in one line."""
     parts = [header.algo, f"{header.engine} engine", f"{header.n_envs} {header.backend} envs"]
     if header.env_id != header.name.partition(":")[0]:
         parts.insert(0, header.env_id)
@@ -267,6 +267,6 @@ def seconds_left(row: Row) -> float | None:
 
 
 def is_shaped(row: Row) -> bool:
-    """Whether the learner is paid otherwise than the env pays."""
+    """Whether the learner's rewards differ from the env's own."""
     scored, rewarded = row.get(SCORED), row.get(REWARDED)
     return scored is not None and rewarded is not None and not math.isclose(scored, rewarded, rel_tol=1e-6)

@@ -1,7 +1,7 @@
 """The live view of a run in a terminal: progress, score and health in one calm frame.
 
-Drawn a few times a second from inside the loop's own calls, without a thread: on a small machine a painter
-thread would take the interpreter from the training it shows.
+Drawn a few times per second from inside the loop's own calls, without a thread: on a small machine a drawing
+thread would slow down the training it shows.
 """
 
 from __future__ import annotations
@@ -38,15 +38,13 @@ if TYPE_CHECKING:
     from gymnast.training.run.outcome import Outcome
 
 DRAW_SECONDS = 0.2
-CHANGE_SECONDS = (
-    2.0  # a change is told against the value this long ago: against the last draw it would flicker
-)
-MOST_TASKS = 4  # of a mix that have lines of their own
+CHANGE_SECONDS = 2.0  # changes are shown against the value this long ago: against the last draw they flicker
+MAX_TASKS = 4  # of a mix that have lines of their own
 MESSAGE_SECONDS = 5.0
 LONG_WORK_SECONDS = 0.4  # only a rollout or evaluation longer than this gets its own progress: no flicker
 
 SCORE = {SCORED: "train return", "eval/return/mean": "eval return", "eval/best": "best"}
-PAID = {REWARDED: "shaped return"}  # only where it is another one
+SHAPED = {REWARDED: "shaped return"}  # only where it differs from the train return
 HEALTH = {
     "train/kl": "KL",
     "train/clip_fraction": "clip fraction",
@@ -57,7 +55,7 @@ HEALTH = {
     "opt/lr": "learning rate",
 }
 SPEED = {"time/fps": "steps / second"}
-_SHOWN = SCORE | PAID | HEALTH | SPEED
+_SHOWN = SCORE | SHAPED | HEALTH | SPEED
 _COLOURS: dict[Style, str] = {"info": "dim", "good": "green", "warning": "yellow", "error": "bold red"}
 
 
@@ -65,7 +63,7 @@ _ENDINGS = {"solved": "bold green", "finished": "bold", "interrupted": "yellow",
 
 
 class _Figure:
-    """One row of the table: its course, its value, and what it was before."""
+    """One row of the table: its history, its value, and its previous value."""
 
     __slots__ = ("_key", "_marks", "_previous", "changed_at", "history", "value")
 
@@ -82,7 +80,7 @@ class _Figure:
         if self._key.startswith("eval/"):
             if value != self.value:
                 self.changed_at = time.monotonic()
-            if value != self.value or self._key != "eval/best":  # the best stands in every row
+            if value != self.value or self._key != "eval/best":  # the best is in every row
                 self._previous = self.value
         self.value = value
 
@@ -121,14 +119,14 @@ class LiveConsole(Console):
 
     def started(self, header: RunHeader) -> None:
         self._header = header
-        for name in header.tasks[:MOST_TASKS]:
+        for name in header.tasks[:MAX_TASKS]:
             self._tasks |= {
                 f"task/{name}/return_plain/mean": name[:15],
                 f"eval/task/{name}/return/mean": f"{name[:10]} eval",
             }
         self._figures |= {key: _Figure(key) for key in self._tasks}
         for notice in header.notices:
-            self._say(notice, "info")
+            self._print(notice, "info")
         self.resume()
 
     def updated(self, row: Row, alerts: Mapping[str, str] = NO_ALERTS) -> None:
@@ -149,12 +147,12 @@ class LiveConsole(Console):
         self._working("collecting", done, total, "steps")
 
     def note(self, text: str, style: Style = "info") -> None:
-        """Passing news stay a few seconds in the frame; what matters later is printed above it for good."""
+        """Transient notes stay a few seconds in the frame; what matters later is printed above it."""
         if style in ("info", "good") and self._live is not None and "\n" not in text:
             self._message = (text, style, time.monotonic() + MESSAGE_SECONDS)
             self._draw()
         else:
-            self._say(text, style)
+            self._print(text, style)
 
     def paused(self, flag: bool) -> None:
         self._paused = flag
@@ -197,8 +195,8 @@ class LiveConsole(Console):
         if now >= self._next_draw:
             self._draw()
 
-    def _say(self, text: str, style: Style) -> None:
-        """Print above the frame. A signal may speak in the middle of a draw: then it waits for its end."""
+    def _print(self, text: str, style: Style) -> None:
+        """Print above the frame. What a signal handler prints in the middle of a draw waits for its end."""
         self._waiting.append((text, style))
         if self._drawing:
             return
@@ -215,11 +213,11 @@ class LiveConsole(Console):
             self._live.update(self._frame(), refresh=True)
         self._next_draw = time.monotonic() + DRAW_SECONDS
         if self._waiting:
-            self._say(*self._waiting.pop(0))
+            self._print(*self._waiting.pop(0))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """A terminal that is lost (a dropped connection) goes silent; the training goes on."""
+        """A terminal that is lost (a dropped connection) is no longer written to; training continues."""
         self._drawing = True
         try:
             yield
@@ -234,8 +232,8 @@ class LiveConsole(Console):
         now = time.monotonic()
         lines = [_title(self._header), Text(self._header.path, style="dim"), Text()]
         lines += [self._progress(width), self._activity(now, width), Text()]
-        paid = PAID if is_shaped(self._row) else {}
-        for group in (SCORE, self._tasks, paid | HEALTH, SPEED):
+        shaped = SHAPED if is_shaped(self._row) else {}
+        for group in (SCORE, self._tasks, shaped | HEALTH, SPEED):
             # Scores keep their place while there are none yet: a frame that grows later would jump.
             rows = [
                 self._figure(key, label, now, width)
@@ -259,7 +257,7 @@ class LiveConsole(Console):
         right += f"  {clock(row.get('time/seconds') or 0)}"
         left = seconds_left(row)
         right += f"  {clock(left)} left" if left is not None and progress < 1 and not self._over else ""
-        # A fixed room for the figures keeps the bar's end from wandering.
+        # A fixed width for the numbers keeps the bar's end in place.
         room = max(10, width - max(len(right), 42) - 3)
         bar = _bar(progress, room)
         return Text("  ").append_text(bar).append(right)
@@ -298,7 +296,7 @@ class LiveConsole(Console):
         room = width - 46
         solved_at = self._header.solved_at if self._header is not None else None
         if alert:
-            bars = sparkline(figure.history.points, room - 36)  # at 80 columns the words need all the room
+            bars = sparkline(figure.history.points, room - 36)  # at 80 columns the text needs all the space
             line.append(f"{bars} " if bars else "", style="cyan").append(f"⚠ {alert}", style="yellow")
         elif key != "eval/best":
             line.append(sparkline(figure.history.points, min(32, room)), style="cyan")
@@ -308,7 +306,7 @@ class LiveConsole(Console):
         return line
 
     def _steady(self, key: str, value: float) -> float:
-        """The speed of single updates jumps about; what is shown follows it slowly."""
+        """The speed of single updates fluctuates; what is shown is a moving average."""
         if key not in SPEED:
             return value
         self._fps = value if self._fps is None else 0.8 * self._fps + 0.2 * value
@@ -316,7 +314,7 @@ class LiveConsole(Console):
 
 
 def _title(header: RunHeader) -> Text:
-    """Budget and threshold stand with the figures they belong to."""
+    """Budget and threshold are shown with the figures they belong to."""
     about = f"{header.algo} · {header.engine} engine · {header.n_envs} {header.backend} envs"
     if header.env_id != header.name.partition(":")[0]:
         about = f"{header.env_id} · {about}"

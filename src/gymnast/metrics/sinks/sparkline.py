@@ -1,4 +1,4 @@
-"""A number's whole course in one line of text, with memory that does not grow with the run."""
+"""A number's whole history in one line of text, in constant memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 class History:
-    """The course of one number in at most `capacity` points.
+    """The history of one number in at most `capacity` points.
 
-    When it is full, neighbours are averaged in pairs and each later point stands for twice as many values:
+    When it is full, neighbours are averaged in pairs and each later point covers twice as many values:
     the whole run stays in view, at a cost per value that never grows.
     """
 

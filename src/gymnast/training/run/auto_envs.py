@@ -31,7 +31,7 @@ def with_measured_envs(config: Config, console: Console) -> Config:
         raise _misfit(counts)
     tuning = remembered(config.env, counts)
     if tuning is None:
-        console.note(f"measuring how {config.env.id} is stepped fastest here, once …")
+        console.note(f"measuring the fastest way to step {config.env.id} here, once …")
         tuning = tune(config.env, counts, _SECONDS, brief=True)
     if config.algo.n_steps == "auto":
         config = _with_steps(config, tuning)

@@ -115,7 +115,7 @@ def continue_run(
 
 
 def _restore(run: RunFolder, session: Session, fresh_optimizer: bool, notices: list[str]) -> dict[str, Any]:
-    """Bring the session to the last checkpoint; the metrics row of that moment."""
+    """Restore the session from the last checkpoint; returns its metrics row."""
     if not list_checkpoints(run):
         if "init_from" in run.info():
             raise GymnastError(f"run {run.id} was stopped before its first checkpoint; start it again")
@@ -138,7 +138,7 @@ def _train(
     builders: list[SinkBuilder],
     row: dict[str, Any],
 ) -> Outcome:
-    """The loop, with its log, sinks, signals and keys around it; whatever happens, the registry is told."""
+    """The loop, with its log, sinks, signals and keys around it; the registry is updated whatever happens."""
     console, learner = observers.console, session.learner
     metrics_file, *others = [build(run) for build in builders]
     assert isinstance(metrics_file, Recorder)

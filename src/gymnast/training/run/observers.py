@@ -1,4 +1,4 @@
-"""Who watches a training and may ask something of it, handed in by whoever starts it."""
+"""What watches a training and may send it requests or commands, passed in by the caller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gymnast.training.requests import AnyOf, Requests
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """The console shows progress within an update too; sinks get a report per update; hooks may command."""
+    """The console shows progress within an update; sinks get a report per update; hooks return commands."""
 
     console: Console = field(default_factory=QuietConsole)
     requests: Requests = field(default_factory=AnyOf)

@@ -62,7 +62,7 @@ class RunVideos:
             if best:
                 link_best(self.run, path)
 
-    def at_end(self, outcome: Outcome, say: Callable[[str], None]) -> None:
+    def at_end(self, outcome: Outcome, note: Callable[[str], None]) -> None:
         """Record the best checkpoint of a run that reached its end; one that was stopped is left alone."""
         if self.settings.record != "best" or outcome.status not in ("solved", "finished"):
             return
@@ -77,7 +77,7 @@ class RunVideos:
                 stochastic=self.config.eval.stochastic,
                 fps=settings.fps,
             )
-            say(f"video: {_shown(video.path)}")
+            note(f"video: {_shown(video.path)}")
 
     @contextmanager
     def _warning_on_failure(self, what: str) -> Iterator[None]:

@@ -19,7 +19,7 @@ from gymnast.training.run.videos import RunVideos
 from gymnast.training.session import Session
 
 Row = dict[str, Any]
-LEAST_SECONDS = 2.0  # between checkpoints of new best scores: early in a run they come many a second
+LEAST_SECONDS = 2.0  # between checkpoints of new best scores: early in a run there are many per second
 
 
 class RunWriter:
@@ -42,11 +42,11 @@ class RunWriter:
         self._saved_at = time.monotonic()
         self._row = row
         self._session = session
-        self._scoring: dict[str, Any] | None = None  # the moment whose score is still to come
-        self._best: tuple[dict[str, Any], float] | None = None  # the best moment, not yet on disk
+        self._scoring: dict[str, Any] | None = None  # the state whose score is pending
+        self._best: tuple[dict[str, Any], float] | None = None  # the best state, not yet on disk
 
     def started(self, notices: list[str]) -> None:
-        """The run is under way. One that starts from other weights than its seed gives saves them at once."""
+        """The run has started. If its weights come from another run, they are saved at once."""
         self._register(status="running", reason=None)
         self.log("started: " + "; ".join(notices) if notices else "started")
         if "init_from" in self.run.info() and not list_checkpoints(self.run):
@@ -86,10 +86,10 @@ class RunWriter:
             self._save(self._bundle(), score, reason)
 
     def note_best(self, result: Result) -> None:
-        """Hold on to the moment that scored best, to be written soon: in memory it costs nothing."""
+        """Keep the state that scored best, to be written soon: in memory it costs nothing."""
         if result.env_steps == self._session.state.env_steps:
             bundle = self._bundle()
-        else:  # scored in the background: those weights are in the past
+        else:  # scored in the background: those weights are older
             assert self._scoring is not None
             bundle, state = self._scoring, self._session.state
             bundle["metrics"] |= result.score.metrics()
@@ -115,7 +115,7 @@ class RunWriter:
             self._save(self._bundle(), None, reason)
 
     def failed(self, failure: EnvFailure) -> RunFailed:
-        """Save the last whole update and say what happened where."""
+        """Save the last complete update; returns an error that names what failed and where."""
         s, saved = self._session, "nothing was learned yet"
         if s.state.updates:
             self.save_best()
@@ -126,7 +126,7 @@ class RunWriter:
         return RunFailed(f"{s.config.env.id}: {failure} in step {step:,}; {saved}")
 
     def finish(self, outcome: Outcome) -> None:
-        """The registry's last word."""
+        """The run's final registry entry."""
         self._register(
             status="finished" if outcome.status == "solved" else outcome.status,
             reason=outcome.reason,
@@ -153,7 +153,7 @@ class RunWriter:
         }
 
     def save_best(self) -> None:
-        """Write the best moment, if it is not on disk yet."""
+        """Write the best state, if it is not on disk yet."""
         if self._best is not None:
             bundle, score = self._best
             self._best = None
@@ -176,5 +176,5 @@ class RunWriter:
         shown = "" if score is None else f", score {score:g}"
         self.log(f"checkpoint {bundle['env_steps']} ({reason}{shown})")
 
-    def _register(self, **stands: Any) -> None:
-        registry.update(self.run.root, self.run.id, **stands)
+    def _register(self, **fields: Any) -> None:
+        registry.update(self.run.root, self.run.id, **fields)
