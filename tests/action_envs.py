@@ -31,17 +31,17 @@ SPACES: dict[str, gym.Space[Any]] = {
 }
 
 
-def worth(n: int) -> list[float]:
-    """What the best, second best … of n choices pays."""
+def payoffs(n: int) -> list[float]:
+    """Rewards of the best, second best … of n choices."""
     return [1.0, 0.0] if n == 2 else [1.0, 0.7, 0.3, *[0.0] * n][:n]
 
 
 class RightAction(gym.Env[Any, Any]):
-    """Each context has one right value for each part of the action: 1 for all of them, on average.
+    """Each context has one right value for each part of the action; with all of them right, the reward is 1.
 
     masked: the best choice of each part is forbidden (of two choices: half of the time), and half of
-        the time so is the second best. Doing what is forbidden raises.
-    masks: `gymnasium` hands masks out as `space.sample` takes them, `flat` as one row.
+        the time so is the second best. A forbidden action raises.
+    masks: `gymnasium` gives masks as `space.sample` takes them, `flat` as one row.
     """
 
     def __init__(self, space: str = "discrete", masked: bool = False, masks: str = "gymnasium") -> None:
@@ -58,7 +58,7 @@ class RightAction(gym.Env[Any, Any]):
         # [context][factor][choice]
         self.pays = [
             [
-                dict(zip(order.tolist(), worth(n), strict=True)) if n else {}
+                dict(zip(order.tolist(), payoffs(n), strict=True)) if n else {}
                 for n, order in zip(self.form.sizes, row, strict=True)
             ]
             for row in self.right
@@ -72,7 +72,7 @@ class RightAction(gym.Env[Any, Any]):
         total = 0.0
         for n in self.form.sizes:
             if n and self.masked:
-                total += 0.5 if n == 2 else 0.5 * worth(n)[1] + 0.5 * worth(n)[2]
+                total += 0.5 if n == 2 else 0.5 * payoffs(n)[1] + 0.5 * payoffs(n)[2]
             else:
                 total += 1.0
         return STEPS * total / self.form.n_columns
@@ -123,7 +123,7 @@ class RightAction(gym.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         if not self.action_space.contains(action):
-            raise TypeError(f"{action!r} is no element of {self.action_space}")
+            raise TypeError(f"{action!r} is not an element of {self.action_space}")
         reward, row = 0.0, 0
         right, pays = self.right[self.context], self.pays[self.context]
         for factor, value in enumerate(self.form.flatten(action).tolist()):
@@ -148,7 +148,7 @@ class RightAction(gym.Env[Any, Any]):
 
 
 class BadMasks(RightAction):
-    """Masks that go wrong after some steps: `missing`, `shape` or `nothing`."""
+    """Masks that are wrong after some steps: `missing`, `shape` or `nothing`."""
 
     def __init__(self, how: str, after: int = 3) -> None:
         super().__init__("discrete", masked=True)

@@ -12,7 +12,7 @@ from hypothesis import settings
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 sys.path.append(str(Path(__file__).parent))  # modules of envs, which worker processes import too
 
-# The machine may be busy with something else: an example's wall time says nothing.
+# The machine may be busy with something else: an example's wall time means nothing.
 settings.register_profile("default", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")

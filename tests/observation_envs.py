@@ -23,7 +23,7 @@ SPACES: dict[str, gym.Space[Any]] = {
 
 
 class Cue(gym.Env):
-    """One of four is to be named each step; half of the answer is in each half of the observation."""
+    """The right action is one of four each step; half of the answer is in each half of the observation."""
 
     def __init__(self, kind: str = "vector", length: int = 4) -> None:
         self.kind, self.length = kind, length
@@ -69,9 +69,9 @@ class Cue(gym.Env):
 
 
 class Delayed(gym.Env):
-    """The answer is shown in the first step and wanted in step `lag`: frames must be stacked to know it.
+    """The answer is shown in the first step and asked for in step `lag`: this takes stacked frames.
 
-    Episodes are cut off, so the values of their true last observations matter too.
+    Episodes are truncated, so the values of their true last observations matter too.
     """
 
     def __init__(self, lag: int = 2, image: bool = False) -> None:

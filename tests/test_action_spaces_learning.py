@@ -1,6 +1,6 @@
 """Every action space is learned in seconds, with and without masks.
 
-Broken on purpose, one at a time, and what notices (`test_what_is_broken_is_noticed` does it again):
+Bugs put in on purpose, one at a time, and what detects them (`test_bug_is_detected` does it again):
 - derivative of the log-probability with the wrong sign: multi-discrete, multi-binary, dict;
 - only the first factor gets a gradient: multi-discrete;
 - Box parts get no gradient: dict;
@@ -29,7 +29,11 @@ from gymnast.policies import factored, policy
 from gymnast.spaces import action_form
 from gymnast.training import update
 
-TO_ZERO = {"kind": "linear", "start": 1e-2, "end": 0}  # numbers are hit more closely than at a constant rate
+TO_ZERO = {
+    "kind": "linear",
+    "start": 1e-2,
+    "end": 0,
+}  # more exact than a constant rate
 SETTINGS: dict[str, dict[str, Any]] = {
     "ppo": {"algo.n_steps": 32, "algo.batch_size": 64, "algo.n_epochs": 6, "algo.lr": TO_ZERO},
     "a2c": {"algo.n_steps": 8, "algo.lr": 1e-2},
@@ -50,7 +54,7 @@ def train(
         "policy.hidden": [32],
         "policy.log_std_init": -1.0,
         "algo.entropy_coef": 0.0,
-        "algo.gamma": 0.0,  # every step stands for itself
+        "algo.gamma": 0.0,  # every step is independent
         "algo.normalize_reward": False,
         "eval.every": 0,
         **SETTINGS[algo],
@@ -65,14 +69,14 @@ def train(
 
 
 def score(run: api.Run, space: str, *, masked: bool = False, stochastic: bool = False) -> float:
-    """The greedy return, as a share of the best there is."""
+    """The greedy return, as a fraction of the best possible."""
     found = api.evaluate(
         f"{run.id}/@last", episodes=50, stochastic=stochastic, runs_dir=run.path.parent
     ).mean_return
     return found / action_envs.RightAction(space, masked).best_return
 
 
-# What random play earns lies at 0.25 (discrete) to 0.55 (Box parts), untrained Boxes at about 0.6.
+# Random play scores from 0.25 (discrete) to 0.55 (Box parts), untrained Boxes about 0.6.
 WANTED = 0.97
 
 
@@ -116,10 +120,10 @@ def test_every_algorithm_learns_every_action_space(algo: str, space: str, tmp_pa
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values())),
 )
-def test_ppo_learns_what_masks_leave(space: str, changes: dict[str, Any], tmp_path: Path) -> None:
-    """The best choice is forbidden and so, now and then, is the second best; doing it raises."""
+def test_ppo_learns_the_best_allowed_action(space: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    """The best choice is forbidden and so, at times, is the second best; a forbidden action raises."""
     run = train(tmp_path, space, masked=True, **changes)
-    assert score(run, space, masked=True) > 0.93  # masks are drawn: their luck is worth a few percent
+    assert score(run, space, masked=True) > 0.93  # masks are random: worth a few percent
     assert score(run, space, masked=True, stochastic=True) > 0.8
 
 
@@ -130,7 +134,7 @@ def test_every_algorithm_obeys_masks(algo: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
 @pytest.mark.parametrize("space", ["discrete", "dict"])
-def test_the_first_ratio_under_masks_is_1(space: str, engine: str, tmp_path: Path) -> None:
+def test_first_ratio_under_masks_is_1(space: str, engine: str, tmp_path: Path) -> None:
     changes = {"algo__batch_size": "all", "algo__n_epochs": 1, "engine": engine}
     rows = train(tmp_path, space, masked=True, steps=1_500, **changes).metrics()
     assert max(row["train/ratio/max"] for row in rows) == pytest.approx(1.0, abs=1e-3)
@@ -139,31 +143,31 @@ def test_the_first_ratio_under_masks_is_1(space: str, engine: str, tmp_path: Pat
         assert max(row["train/entropy"] for row in rows) <= np.log(4) + 1e-5
 
 
-def test_a_policy_with_a_memory_obeys_masks(tmp_path: Path) -> None:
+def test_policy_with_a_memory_obeys_masks(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     changes = {"policy__memory": "gru", "policy__memory_size": 16, "algo__n_epochs": 4}
     run = train(tmp_path, "multi-discrete", masked=True, **changes)
     assert score(run, "multi-discrete", masked=True) > 0.93
 
 
-@pytest.mark.parametrize(("gain", "told"), [(0.01, False), (40.0, True)])
+@pytest.mark.parametrize(("gain", "warned"), [(0.01, False), (40.0, True)])
 @pytest.mark.parametrize("masked", [False, True])
-def test_a_first_policy_that_is_not_near_uniform_is_told(
-    gain: float, told: bool, masked: bool, tmp_path: Path
+def test_first_policy_that_is_not_near_uniform_is_warned_of(
+    gain: float, warned: bool, masked: bool, tmp_path: Path
 ) -> None:
     run = train(tmp_path, "dict", masked=masked, steps=256, policy__actor_gain=gain)
-    assert ("not near uniform" in run.folder.log_path.read_text()) is told
+    assert ("not near uniform" in run.folder.log_path.read_text()) is warned
 
 
-def test_forbidden_combinations_are_learned_around(tmp_path: Path) -> None:
-    """Left and right together would pay most; left and jump pay most of what is allowed."""
+def test_best_allowed_combination_of_buttons_is_learned(tmp_path: Path) -> None:
+    """Left and right together would earn most; of what is allowed, left and jump earn most."""
     wrapper = {"name": "forbidden-combinations", "combinations": [["left", "right"]]}
     changes = {"env.wrappers": [wrapper], "env.action_masks": True, "env.backend": "sync", "algo.lr": 1e-2}
     run = api.train("action_envs:Buttons", overrides=changes, max_env_steps=8_192, runs_dir=tmp_path)
     assert api.evaluate(f"{run.id}/@last", episodes=4, runs_dir=tmp_path).mean_return == pytest.approx(6.0)
 
 
-def test_a_loaded_policy_gives_the_envs_own_actions(tmp_path: Path) -> None:
+def test_loaded_policy_gives_the_envs_own_actions(tmp_path: Path) -> None:
     run = train(tmp_path, "dict", masked=True, steps=4_000)
     agent = api.load_policy(f"{run.id}/@last", runs_dir=tmp_path)
     env = action_envs.RightAction("dict", masked=True)
@@ -279,11 +283,11 @@ def _unmasked(space: str) -> Callable[[Path], None]:
 
 
 def _masked(space: str) -> Callable[[Path], None]:
-    return lambda runs_dir: test_ppo_learns_what_masks_leave(space, {}, runs_dir)
+    return lambda runs_dir: test_ppo_learns_the_best_allowed_action(space, {}, runs_dir)
 
 
 def _ratio(runs_dir: Path) -> None:
-    test_the_first_ratio_under_masks_is_1("discrete", "numpy", runs_dir)
+    test_first_ratio_under_masks_is_1("discrete", "numpy", runs_dir)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +325,7 @@ def _ratio(runs_dir: Path) -> None:
         "masks-left-out-of-the-log-probs",
     ],
 )
-def test_what_is_broken_is_noticed(
+def test_bug_is_detected(
     mutate: Callable[[pytest.MonkeyPatch], None],
     check: Callable[[Path], None],
     tmp_path: Path,

@@ -1,4 +1,4 @@
-"""The Python API: what its functions are called, what they take, and what they hand back."""
+"""The Python API: what its functions are called, what they take, and what they return."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_signatures_stay(name: str) -> None:
+def test_signatures_are_stable(name: str) -> None:
     """Scripts and front ends call these by keyword: adding one at the end is fine, changing one is not."""
     found = parameters(getattr(api, name))
     assert list(found.items())[: len(SIGNATURES[name])] == list(SIGNATURES[name].items())
@@ -90,7 +90,7 @@ def test_signatures_stay(name: str) -> None:
     assert all(p.kind is p.KEYWORD_ONLY for p in keyword_only)
 
 
-def test_result_fields_stay() -> None:
+def test_result_fields_are_stable() -> None:
     assert [field.name for field in dataclasses.fields(api.Run)] == ["folder", "outcome"]
     assert {"run", "checkpoint", "env_steps", "episodes", "mean_return", "std_return", "min_return"} <= {
         field.name for field in dataclasses.fields(api.Evaluation)
@@ -104,7 +104,7 @@ def test_importing_the_api_is_cheap() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_train_hands_back_the_run(run: api.Run, runs: Path) -> None:
+def test_train_returns_the_run(run: api.Run, runs: Path) -> None:
     assert run.path == runs / run.id
     assert run.outcome.status == "finished"
     assert run.outcome.env_steps == 4096
@@ -122,7 +122,7 @@ def test_overrides_may_be_a_map_or_words(runs: Path) -> None:
     assert one.metrics()[-1]["train/loss/total"] == two.metrics()[-1]["train/loss/total"]
 
 
-def test_runs_are_kept_in_the_folder_that_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_kept_in_the_configured_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GYMNAST_RUNS_DIR", str(tmp_path / "by environment"))
     by_environment = api.train("CartPole-v1:ppo", overrides={**SHORT, "eval.every": 1}, max_env_steps=128)
@@ -134,14 +134,14 @@ def test_runs_are_kept_in_the_folder_that_is_set(tmp_path: Path, monkeypatch: py
     assert api.resume(max_env_steps=256).id == by_default.id
 
 
-def test_evaluate_in_all_its_forms(run: api.Run, runs: Path) -> None:
+def test_evaluate_returns_the_score_of_its_episodes(run: api.Run, runs: Path) -> None:
     score = api.evaluate(f"{run.id}/@last", episodes=7, runs_dir=runs)
     assert (score.run, score.checkpoint, score.env_steps) == (run.id, "4096", 4096)
     assert score.episodes == len(score.returns) == 7
     assert score.mean_return == np.mean(score.returns)
     assert score.std_return == np.std(score.returns)
     assert (score.min_return, score.max_return) == (min(score.returns), max(score.returns))
-    assert score.mean_length == score.mean_return  # CartPole pays 1 a step
+    assert score.mean_length == score.mean_return  # CartPole: 1 per step
     assert score.solved is (score.mean_return >= 475)
     assert api.evaluate(f"{run.id}/@last", episodes=7, seed=score.seed, runs_dir=runs) == score
     other = api.evaluate(f"{run.id}/@last", episodes=7, seed=score.seed + 1, runs_dir=runs)
@@ -212,7 +212,7 @@ class TestInitFrom:
         a, b = (api.load_policy(f"{r.id}/@last", runs_dir=runs).arrays() for r in (whole, part))
         assert all((a[name] == value).all() for name, value in b.items())
 
-    def test_statistics_come_along(self, tmp_path: Path) -> None:
+    def test_statistics_are_taken_over(self, tmp_path: Path) -> None:
         changes = {**SHORT, "policy.normalize_obs": "running", "eval.every": 0}
         old = api.train("Pendulum-v1:ppo", overrides=changes, max_env_steps=256, runs_dir=tmp_path)
         new = api.train(
@@ -327,7 +327,7 @@ EVAL_KEYS = {
 }
 
 
-def test_json_keys_stay(run: api.Run, runs: Path) -> None:
+def test_json_keys_are_stable(run: api.Run, runs: Path) -> None:
     """What scripts read from `--json`."""
 
     def printed(*words: str) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def test_tracked_files_name_no_machine(forbidden: re.Pattern[str], texts: dict[P
 @pytest.mark.parametrize(
     ("pattern", "text"), [(MACHINE_PATHS, "see /ro" + "ot/x"), (REGISTRIES, "https://py" + "pi.org/simple")]
 )
-def test_the_patterns_find_what_they_are_for(pattern: re.Pattern[str], text: str) -> None:
+def test_patterns_find_what_they_are_for(pattern: re.Pattern[str], text: str) -> None:
     assert pattern.search(text)
 
 
@@ -125,9 +125,9 @@ def test_source_files_stay_small(repository: Path, texts: dict[Path, str]) -> No
     assert not long, "past 400 lines a file has a second reason to exist"
 
 
-def test_no_drawer_modules(repository: Path, tracked: list[Path]) -> None:
-    drawers = {"utils", "helpers", "common", "misc", "manager"}
-    assert not [path for path in tracked if path.suffix == ".py" and path.stem in drawers]
+def test_no_catch_all_modules(repository: Path, tracked: list[Path]) -> None:
+    catch_all = {"utils", "helpers", "common", "misc", "manager"}
+    assert not [path for path in tracked if path.suffix == ".py" and path.stem in catch_all]
 
 
 def imported_by(code: str) -> set[str]:
@@ -154,7 +154,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert imported_by(HELP).isdisjoint({"torch", "gymnasium", "numpy", "pydantic", "stable_baselines3"})
 
 
-def test_the_api_imports_no_torch() -> None:
+def test_api_imports_no_torch() -> None:
     assert "torch" not in imported_by("import gymnast.api")
 
 

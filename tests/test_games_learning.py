@@ -1,4 +1,4 @@
-"""The presets of small games learn, far enough that no luck explains it."""
+"""The presets of small games learn, well beyond chance."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gymnast import api
 @pytest.mark.parametrize(
     ("reference", "package", "budget", "least"),
     [
-        # to the goal by way of key and door, in nearly every episode; without the key it is 0
+        # reaches the goal through key and door in nearly every episode; without the key the return is 0
         ("MiniGrid-DoorKey-5x5-v0:ppo", "minigrid", "200k", 0.95),
-        # a policy that has learned nothing breaks about one brick before the ball is lost
+        # an untrained policy breaks about one brick before the ball is lost
         ("MinAtar/Breakout-v1:ppo", "minatar", "500k", 5.0),
     ],
 )
-def test_a_preset_learns(reference: str, package: str, budget: str, least: float, tmp_path: Path) -> None:
+def test_preset_learns(reference: str, package: str, budget: str, least: float, tmp_path: Path) -> None:
     pytest.importorskip(package)
     overrides = ["seed=1", "env.backend=sync", f"budget.env_steps={budget}", "eval.every=50k"]
     run = api.train(reference, overrides=overrides, runs_dir=tmp_path)

@@ -121,7 +121,7 @@ def test_imports_point_down() -> None:
     assert wrong == []
 
 
-def test_the_walk_sees_deferred_imports_and_not_those_for_types() -> None:
+def test_deferred_imports_are_seen_and_those_for_types_are_not() -> None:
     code = (
         "from typing import TYPE_CHECKING\n"
         "from gymnast.runs import store\n"
@@ -132,6 +132,6 @@ def test_the_walk_sees_deferred_imports_and_not_those_for_types() -> None:
     assert layer_of("training.loop") > layer_of("training.learner")
 
 
-def test_no_drawer_for_leftovers() -> None:
+def test_no_catch_all_modules() -> None:
     names = {part for module, _ in modules() for part in module.split(".")}
     assert not names & {"utils", "util", "helpers", "common", "misc", "manager", "base"} - {"base"}

@@ -1,9 +1,9 @@
-"""What only a memory can solve, solved by policies with a memory and by no other.
+"""Tasks that need a memory are solved by policies with a memory and by no others.
 
 The T-maze shows a sign in the first observation of an episode and asks for it at the end. At the end
 every policy without memory sees the same thing after both signs, so its choice there is independent
 of the sign: its expected return is at most 0 (proof: gymnast.envs.families.tmaze, checked for random policies
-in tests/envs/test_tmaze.py). With a memory 1 can be had.
+in tests/envs/test_tmaze.py). With a memory 1 is possible.
 
 Broken on purpose, each of these made tests here fail: the state not reset in the collector where an
 episode ends; not reset inside a sequence in learning; not reset in evaluation; emptied at every step
@@ -45,7 +45,7 @@ def returns_by_hand(policy: Any, length: int, episodes: int) -> float:
 
 
 @pytest.mark.parametrize("variant", ["ppo-lstm", "ppo-gru"])
-def test_a_memory_solves_the_maze(variant: str, tmp_path: Path) -> None:
+def test_policy_with_a_memory_solves_the_maze(variant: str, tmp_path: Path) -> None:
     run = learn(f"gymnast/TMaze-v0:{variant}", tmp_path, seed=1)
     assert run.outcome.solved
     evaluation = api.evaluate(run, episodes=200, seed=5)
@@ -53,11 +53,11 @@ def test_a_memory_solves_the_maze(variant: str, tmp_path: Path) -> None:
     assert returns_by_hand(api.load_policy(run), 5, 40) == 1.0
 
 
-def test_without_a_memory_it_stays_at_chance(tmp_path: Path) -> None:
+def test_policy_without_a_memory_stays_at_chance(tmp_path: Path) -> None:
     run = learn("gymnast/TMaze-v0:ppo", tmp_path, seed=1, budget__env_steps=60_000)
     assert not run.outcome.solved
     last = f"{run.id}/@last"
-    # It has learned all that can be learned: to go on, and to turn at the junction, to whichever side.
+    # It has learned all it can: to go forward, and to turn at the junction, to either side.
     actions = api.load_policy(last, runs_dir=tmp_path).predict(np.arange(4))
     assert actions[CORRIDOR] == FORWARD
     assert actions[JUNCTION] in (TURN_LEFT, TURN_RIGHT)
@@ -66,9 +66,9 @@ def test_without_a_memory_it_stays_at_chance(tmp_path: Path) -> None:
 
 
 class FirstStep(gym.Env[Any, Any]):
-    """Say whether an episode has just begun, and see nothing. How long episodes are nobody knows.
+    """The right action says whether an episode has just begun; observations are constant, lengths random.
 
-    What tells is an empty memory alone: whoever does not forget at an episode's end is lost in the next.
+    Only an empty memory shows it: a policy that is not reset at an episode's end fails in the next.
     """
 
     observation_space = gym.spaces.Discrete(1)
@@ -94,7 +94,7 @@ class FirstStep(gym.Env[Any, Any]):
     ],
     ids=["lstm", "lstm-short", "gru-shortest"],
 )
-def test_episodes_are_told_apart_by_forgetting(changes: dict[str, Any], tmp_path: Path) -> None:
+def test_memory_is_reset_where_episodes_begin(changes: dict[str, Any], tmp_path: Path) -> None:
     common = {
         "env.n_envs": 8,
         "env.backend": "sync",
@@ -113,7 +113,7 @@ def test_episodes_are_told_apart_by_forgetting(changes: dict[str, Any], tmp_path
 
 
 @pytest.mark.parametrize("algorithm", ["a2c", "reinforce"])
-def test_other_algorithms_go_through_the_same_sequences(algorithm: str, tmp_path: Path) -> None:
+def test_other_algorithms_learn_from_sequences_too(algorithm: str, tmp_path: Path) -> None:
     run = learn(
         "gymnast/TMaze-v0:ppo-lstm",
         tmp_path,
@@ -125,7 +125,7 @@ def test_other_algorithms_go_through_the_same_sequences(algorithm: str, tmp_path
 
 
 class Echo(gym.Env[Any, Any]):
-    """Say what was shown one step before; which answers are allowed, a mask says."""
+    """The right action is what was shown one step before; a mask gives the allowed actions."""
 
     observation_space = gym.spaces.Dict(
         {"image": gym.spaces.Box(0, 255, (12, 12, 1), np.uint8), "nothing": gym.spaces.Box(-1, 1, (2,))}
@@ -163,7 +163,7 @@ def registered() -> Iterator[None]:
         del gym.registry[name]
 
 
-def test_masks_images_and_dicts_with_a_memory(tmp_path: Path) -> None:
+def test_policy_with_a_memory_learns_with_masks_images_and_dicts(tmp_path: Path) -> None:
     run = api.train(
         "learn/Echo-v0",
         overrides={
@@ -184,4 +184,4 @@ def test_masks_images_and_dicts_with_a_memory(tmp_path: Path) -> None:
         runs_dir=tmp_path,
     )
     assert run.outcome.best_score is not None
-    assert run.outcome.best_score >= 8.3  # 8 and a half can be had, 4 and a half by chance
+    assert run.outcome.best_score >= 8.3  # the best is 8.5, chance 4.5

@@ -1,11 +1,11 @@
 """PPO learns from every kind of observation: each part of it holds a part of the answer.
 
-Broken on purpose to see these (and tests/policies/test_encoders.py) fail: pixels turned to zeros before the
-encoder; channels last taken as they lie; all but one part of a Dict left out of what is joined; one-hots of a
-MultiDiscrete without their offsets; choices that do not count from 0 taken as they are; frames not forgotten
-between episodes, looked up newest first, or looked up across the end of an episode; frames, batch norm's
-statistics or the noise wrappers' generator left out of the checkpoint; dropout not seeded by the run, or at
-work when acting; previous actions kept across a reset.
+Bugs put in on purpose that made these (and tests/policies/test_encoders.py) fail: pixels turned to zeros
+before the encoder; channels last not transposed; all but one part of a Dict left out of what is joined;
+one-hots of a MultiDiscrete without their offsets; choices that do not count from 0 used as they are; frames
+kept between episodes, looked up newest first, or looked up across the end of an episode; frames, batch norm's
+statistics or the noise wrappers' generator left out of the checkpoint; dropout not seeded by the run, or
+active when acting; previous actions kept across a reset.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ def train(env: str, steps: int, runs: Path, **overrides: Any) -> api.Run:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in SPACES if not kind.startswith("image")])
-def test_numbers_and_choices_are_read(kind: str, tmp_path: Path) -> None:
+def test_ppo_learns_from_numbers_and_choices(kind: str, tmp_path: Path) -> None:
     run = train("Cue", 8192, tmp_path, env__kwargs={"kind": kind}, algo__lr=0.01)
-    assert api.evaluate(run, episodes=50).mean_return == 4.0  # a guess is worth 1
+    assert api.evaluate(run, episodes=50).mean_return == 4.0  # chance: 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SPACES)
 @pytest.mark.parametrize("algo", [name for name in ALGORITHMS if name != "ppo"])
-def test_every_algorithm_reads_every_observation(algo: str, kind: str, tmp_path: Path) -> None:
+def test_every_algorithm_learns_from_every_observation(algo: str, kind: str, tmp_path: Path) -> None:
     settings = {key: value for key, value in SETTINGS.items() if key != "algo.n_epochs"}
     settings |= {"env.kwargs": {"kind": kind}, "algo.name": algo, "algo.n_steps": 16, "algo.lr": 0.01}
     run = api.train("observation_envs:Cue", overrides=settings, max_env_steps=24_576, runs_dir=tmp_path)
-    assert api.evaluate(run, episodes=50).mean_return > 3.6  # a guess is worth 1
+    assert api.evaluate(run, episodes=50).mean_return > 3.6  # chance: 1
 
 
 @pytest.mark.parametrize("kind", ["image", "image_chw", "image_dict"])
-def test_images_are_read(kind: str, tmp_path: Path) -> None:
+def test_ppo_learns_from_images(kind: str, tmp_path: Path) -> None:
     run = train("Cue", 3072, tmp_path, env__kwargs={"kind": kind})
     assert api.evaluate(run, episodes=50).mean_return > 3.6
     policy = api.load_policy(run)
@@ -94,17 +94,17 @@ def test_stacked_frames_carry_what_is_no_longer_shown(settings: dict[str, Any], 
     assert api.evaluate(run, episodes=60).mean_return > 0.95
 
 
-def test_without_enough_frames_it_stays_at_chance(tmp_path: Path) -> None:
+def test_too_few_stacked_frames_stay_at_chance(tmp_path: Path) -> None:
     run = train("Delayed", 6144, tmp_path, policy__frame_stack=2)
     assert api.evaluate(run, episodes=200).mean_return < 0.65
 
 
-def test_frames_stacked_by_the_env_are_worth_the_same(tmp_path: Path) -> None:
+def test_frames_stacked_by_the_env_work_as_well(tmp_path: Path) -> None:
     run = train("Delayed", 6144, tmp_path, env__wrappers=[{"name": "frame-stack", "k": 3}])
     assert api.evaluate(run, episodes=60).mean_return > 0.95
 
 
-def test_a_loaded_policy_stacks_frames_with_a_state_of_its_own(tmp_path: Path) -> None:
+def test_loaded_policy_stacks_frames_with_a_state_of_its_own(tmp_path: Path) -> None:
     run = train("Delayed", 6144, tmp_path, policy__frame_stack=3)
     policy = api.load_policy(run)
     env, right = Delayed(), 0
@@ -119,7 +119,7 @@ def test_a_loaded_policy_stacks_frames_with_a_state_of_its_own(tmp_path: Path) -
     assert right >= 19
 
 
-def test_workers_hand_over_observations_of_several_parts() -> None:
+def test_workers_pass_observations_of_several_parts() -> None:
     for kind in ("image_dict", "tuple", "multidiscrete"):
         config = EnvConfig(id="observation_envs:Cue", kwargs={"kind": kind})
         here = build_envs(config, n_envs=3, seed=1, backend="sync")
@@ -159,8 +159,8 @@ def test_workers_hand_over_observations_of_several_parts() -> None:
     ],
     ids=["dict with batch norm and dropout", "tuple stacked", "own encoder", "wrappers"],
 )
-def test_a_resumed_run_ends_with_the_same_bits(overrides: dict[str, Any], tmp_path: Path) -> None:
-    """Episodes of five steps are under way when a rollout of 32 ends: what they hold must be carried."""
+def test_resumed_run_ends_with_the_same_bits(overrides: dict[str, Any], tmp_path: Path) -> None:
+    """Episodes of five steps are unfinished when a rollout of 32 ends: their state must be saved."""
     once = train("Cue", 1024, tmp_path / "once", **overrides)
     half = train("Cue", 512, tmp_path / "twice", **overrides)
     again = api.resume(half, max_env_steps=1024)

@@ -1,4 +1,4 @@
-"""Processes of ours: one way to start them, one message format, and knowing which process a number means."""
+"""Our own processes: one way to start them, one message format, and which process a pid means."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ plain = st.recursive(
 
 
 @given(st.lists(st.tuples(plain, st.binary())), st.integers(0, 30))
-def test_messages_arrive_as_sent_and_a_cut_off_one_is_left_out(
+def test_messages_arrive_as_sent_and_a_partial_one_is_left_out(
     sent: list[tuple[Any, bytes]], cut: int
 ) -> None:
     data = b"".join(messages.encode(message, attached) for message, attached in sent)
@@ -123,20 +123,20 @@ def test_exit_codes_in_words() -> None:
     assert how_it_ended(-64) in ("was killed by SIGRTMAX", "was killed by signal 64")
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell start times")
-def test_identity_tells_a_process_from_another_with_its_number() -> None:
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system has no start times")
+def test_identity_distinguishes_processes_with_the_same_pid() -> None:
     own = own_identity()
     assert not own.is_dead()
     assert own.started is not None
-    assert ProcessIdentity(own.pid, own.started - 1, own.machine).is_dead(), "an earlier one had this number"
-    assert not ProcessIdentity(own.pid, own.started - 1, "elsewhere").is_dead(), "not to be known from here"
+    assert ProcessIdentity(own.pid, own.started - 1, own.machine).is_dead(), "an earlier one had this pid"
+    assert not ProcessIdentity(own.pid, own.started - 1, "elsewhere").is_dead(), "unknown from here"
     assert not ProcessIdentity(own.pid).is_dead()
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     sleeping = ProcessIdentity(sleeper.pid, _started(sleeper.pid), own.machine)
     assert not sleeping.is_dead()
     sleeper.kill()
     end = time.monotonic() + 10
-    while not sleeping.is_dead() and time.monotonic() < end:  # nobody has waited for it: a zombie
+    while not sleeping.is_dead() and time.monotonic() < end:  # not waited for yet: a zombie
         time.sleep(0.01)
     assert sleeping.is_dead()
     sleeper.wait()
@@ -150,7 +150,7 @@ def _started(pid: int) -> int:
 @pytest.mark.parametrize(
     "reference", [e.name if not e.variants else f"{e.name}:{e.variants[0]}" for e in entries()]
 )
-def test_config_survives_the_way_to_another_process(reference: str) -> None:
+def test_config_is_the_same_in_another_process(reference: str) -> None:
     config = load_config(reference).config
     (received,) = messages.decode(messages.encode(config.model_dump(mode="json")))
     assert Config.model_validate(received) == config

@@ -1,4 +1,4 @@
-"""Random traces, for tests of what is done with them."""
+"""Random traces, for tests of what uses them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INFOS = st.dictionaries(
 
 @st.composite
 def traces(draw: st.DrawFn, *, frames: bool | None = None, critic: bool | None = None) -> Trace:
-    """Episodes that terminate or are truncated, the last one perhaps cut; of any kind of policy."""
+    """Episodes that terminate or are truncated, the last one perhaps unfinished; of any kind of policy."""
     lengths = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     choices, numbers, memories = draw(st.integers(0, 3)), draw(st.integers(0, 2)), draw(st.integers(0, 2))
     choices = choices or int(not numbers)

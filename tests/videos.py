@@ -1,4 +1,4 @@
-"""What tests of videos share."""
+"""Shared by tests of videos."""
 
 from __future__ import annotations
 

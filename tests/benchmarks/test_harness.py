@@ -17,7 +17,7 @@ MODULES = ("processes", "ours", "measures", "cases", "report", "compare", "resul
 
 @pytest.fixture
 def harness(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
-    """Its modules, imported as its scripts import each other, and forgotten afterwards."""
+    """Its modules, imported as its scripts import each other, and removed afterwards."""
     monkeypatch.syspath_prepend(str(repository / "benchmarks"))
     yield {name: importlib.import_module(name) for name in MODULES}
     for name in MODULES:
@@ -37,26 +37,26 @@ def test_run_reports_seconds_peak_memory_and_output(harness: dict[str, ModuleTyp
     assert 80 <= done.peak_mib < 2000
 
 
-def test_a_measurement_that_fails_stops_the_harness(harness: dict[str, ModuleType]) -> None:
+def test_failed_measurement_stops_the_harness(harness: dict[str, ModuleType]) -> None:
     with pytest.raises(SystemExit, match=r"(?s)ended with 3.*no luck"):
         harness["processes"].run([sys.executable, "-c", "import sys; print('no luck'); sys.exit(3)"])
 
 
-def test_own_children_are_no_bystanders(harness: dict[str, ModuleType]) -> None:
+def test_own_children_do_not_count_as_other_processes(harness: dict[str, ModuleType]) -> None:
     processes = harness["processes"]
     before = processes._own_seconds()
     processes.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"])
     assert processes._own_seconds() - before >= 0.3
 
 
-def test_ratios_are_taken_repeat_by_repeat(harness: dict[str, ModuleType]) -> None:
+def test_ratios_are_taken_per_repeat(harness: dict[str, ModuleType]) -> None:
     made = record(harness, {"us": [{"sps": 10.0}, {"sps": 40.0}], "them": [{"sps": 5.0}, {"sps": 10.0}]})
     comparison = harness["cases"].Comparison("speed", ("us", "sps"), ("them", "sps"), at_least=3)
     assert harness["report"].compared(made, comparison) == [2.0, 4.0]
 
 
 @pytest.mark.parametrize(("ratio", "verdict"), [(4.0, "| met |"), (2.0, "| missed |")])
-def test_the_verdict_follows_the_median(harness: dict[str, ModuleType], ratio: float, verdict: str) -> None:
+def test_verdict_follows_the_median(harness: dict[str, ModuleType], ratio: float, verdict: str) -> None:
     cases = harness["cases"]
     comparison = cases.Comparison("speed", ("us", "sps"), ("them", "sps"), at_least=3)
     case = cases.Case("made-up", "Something.", {}, (comparison,))
@@ -64,7 +64,7 @@ def test_the_verdict_follows_the_median(harness: dict[str, ModuleType], ratio: f
     assert verdict in "\n".join(harness["report"].case_lines(case, made))
 
 
-def test_a_disturbed_measurement_says_so(harness: dict[str, ModuleType]) -> None:
+def test_disturbed_measurement_is_marked(harness: dict[str, ModuleType]) -> None:
     case = harness["cases"].Case("made-up", "Something.", {})
     quiet = record(harness, {"us": [{"sps": 1.0}]})
     busy = record(harness, {"us": [{"sps": 1.0, "others": 1.5}]})
@@ -100,7 +100,7 @@ def test_every_row_of_the_results_is_a_packaged_preset(harness: dict[str, Module
         assert load_config(row.ref).config.algo.name in row.ref
 
 
-def test_the_zoo_preset_is_what_the_other_side_runs(harness: dict[str, ModuleType]) -> None:
+def test_zoo_preset_is_what_the_other_side_runs(harness: dict[str, ModuleType]) -> None:
     config = load_config("CartPole-v1:ppo-zoo").config
     assert (config.env.n_envs, config.algo.n_steps, config.algo.batch_size) == (8, 32, 256)
     assert (config.policy.hidden, config.policy.activation, config.policy.shared) == ((64, 64), "tanh", False)
@@ -112,13 +112,13 @@ def test_the_zoo_preset_is_what_the_other_side_runs(harness: dict[str, ModuleTyp
     assert algo.entropy_coef.at(0, 100_000) == 0
 
 
-def test_the_huge_preset_is_the_work_that_was_promised() -> None:
+def test_huge_preset_has_the_stated_sizes() -> None:
     config = load_config("CartPole-v1:ppo-huge").config
     assert (config.env.n_envs, config.algo.n_steps, config.algo.batch_size) == (4096, 64, 32_768)
     assert (config.policy.hidden, config.algo.n_epochs.at(0, 1)) == ((128,), 1)
 
 
-def test_the_a2c_preset_is_what_the_other_side_runs() -> None:
+def test_a2c_preset_is_what_the_other_side_runs() -> None:
     """RL Zoo names eight envs; the rest is what Stable-Baselines3's A2C has by default."""
     config = load_config("CartPole-v1:a2c-zoo").config
     algo = config.algo

@@ -36,7 +36,7 @@ def test_counters_come_first() -> None:
     assert tuple(f"time/{name}" for name in names) == COUNTERS
 
 
-def test_patterns() -> None:
+def test_key_of_a_pattern_has_its_spec() -> None:
     assert spec("env/reward_part/centre") is CATALOGUE["env/reward_part/*"]
     assert spec("train/kl").key == "train/kl"
     assert spec("task/Level1-2/return/mean") is CATALOGUE["task/*/return/mean"]
@@ -66,7 +66,7 @@ def test_patterns() -> None:
         "task/a,b/return/mean",
     ],
 )
-def test_what_is_not_declared_is_refused(key: str) -> None:
+def test_undeclared_key_is_refused(key: str) -> None:
     with pytest.raises(UnknownMetric, match="in the catalogue") as caught:
         spec(key)
     assert isinstance(caught.value, KeyError)
@@ -74,7 +74,7 @@ def test_what_is_not_declared_is_refused(key: str) -> None:
     assert str(caught.value).startswith("no metric ")
 
 
-def test_search_and_bounds() -> None:
+def test_metrics_are_found_by_text_and_show_their_bounds() -> None:
     assert [metric.key for metric in matching("KL divergence")] == ["train/kl"]
     assert matching("no such thing") == []
     assert bounds(spec("time/progress")) == "0 … 1"
@@ -83,5 +83,5 @@ def test_search_and_bounds() -> None:
     assert bounds(spec("train/loss/policy")) == ""
 
 
-def test_the_docs_are_generated_from_it() -> None:
+def test_docs_are_generated_from_the_catalogue() -> None:
     assert DOCS.read_text() == markdown(), "run: gymnast metrics --markdown > docs/metrics.md"

@@ -75,7 +75,7 @@ def test_plain_lines_come_at_evaluations_and_after_some_seconds_without_colours(
     for update in range(1000):
         console.updated(row(update * 256))
     before = out.getvalue().splitlines()
-    assert len(before) == 3, "nothing but the header and the notice: the time for a line has not come"
+    assert len(before) == 3, "only the header and the notice: no line is due yet"
     console.updated(row(256_000, eval__return__mean=480.0, eval__best=480.0))
     line = out.getvalue().splitlines()[3]
     assert "51%" in line
@@ -111,7 +111,7 @@ def test_each_task_of_a_mix_is_shown() -> None:
     assert any(line.split()[:3] == ["heavy", "eval", "251.25"] for line in shown)
 
 
-def test_a_game_shows_its_own_points_and_beside_them_what_the_learner_was_paid() -> None:
+def test_game_shows_its_own_score_and_the_shaped_return_beside_it() -> None:
     from rich.console import Console as Terminal
 
     from gymnast.metrics.sinks.live import LiveConsole
@@ -145,7 +145,7 @@ def test_plain_lines_come_by_time() -> None:
     assert "1k steps" in out.getvalue().splitlines()[5]
 
 
-def test_an_alert_is_told_once_while_it_lasts_and_again_when_it_returns() -> None:
+def test_alert_is_reported_once_while_it_lasts_and_again_when_it_returns() -> None:
     out = io.StringIO()
     console = PlainConsole(out, seconds=1000.0)
     console.started(HEADER)
@@ -155,7 +155,7 @@ def test_an_alert_is_told_once_while_it_lasts_and_again_when_it_returns() -> Non
     assert out.getvalue().splitlines()[3:] == ["alert: train/kl: far above its target"] * 2
 
 
-def test_a_note_in_the_middle_of_a_write_waits_for_its_end() -> None:
+def test_note_in_the_middle_of_a_write_waits_for_its_end() -> None:
     """A signal handler may call note() while the console is writing."""
 
     class Interrupted(io.StringIO):
@@ -183,7 +183,7 @@ class Gone(io.StringIO):
         return True
 
 
-def test_a_reader_that_left_does_not_stop_the_training() -> None:
+def test_closed_terminal_does_not_stop_the_training() -> None:
     from rich.console import Console as Terminal
 
     from gymnast.metrics.sinks.live import LiveConsole
@@ -198,7 +198,7 @@ def test_a_reader_that_left_does_not_stop_the_training() -> None:
     assert not isinstance(sys.stdout, Gone)
 
 
-def test_quiet_says_nothing_on_stdout_and_warnings_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_console_writes_only_warnings_and_only_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     console = QuietConsole()
     console.started(HEADER)
     console.updated(row(1000, eval__return__mean=1.0))
@@ -208,7 +208,7 @@ def test_quiet_says_nothing_on_stdout_and_warnings_on_stderr(capsys: pytest.Capt
     assert capsys.readouterr() == ("", "warning: damaged checkpoint\n")
 
 
-def test_the_console_fits_where_it_writes() -> None:
+def test_console_depends_on_where_it_writes() -> None:
     assert isinstance(build_console(quiet=True), QuietConsole)
     assert isinstance(build_console(json=True), QuietConsole)
     assert isinstance(build_console(), PlainConsole), "pytest captures stdout: not a terminal"
@@ -264,7 +264,7 @@ def on_a_terminal(script: str, columns: int, rows: int) -> str:
     try:
         while chunk := os.read(fd, 65536):
             written += chunk
-    except OSError:  # Linux says so when the other end is closed
+    except OSError:  # raised by Linux when the other end is closed
         pass
     os.close(fd)
     _, status = os.waitpid(pid, 0)
@@ -273,7 +273,7 @@ def on_a_terminal(script: str, columns: int, rows: int) -> str:
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (140, 50), (50, 15)])
-def test_the_live_view_shows_the_run_and_leaves_a_clean_terminal(columns: int, rows: int) -> None:
+def test_live_view_shows_the_run_and_leaves_a_clean_terminal(columns: int, rows: int) -> None:
     written = on_a_terminal(SESSION.format(folder=str(Path(__file__).parent)), columns, rows)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
     lines = re.split(r"[\r\n]+", plain)
@@ -296,7 +296,7 @@ def test_the_live_view_shows_the_run_and_leaves_a_clean_terminal(columns: int, r
     assert written.rfind("\x1b[?25h") > written.rfind("\x1b[?25l"), "the cursor is visible again"
 
 
-def test_the_live_view_draws_seldom_and_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_view_draws_rarely_and_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console as Terminal
 
     from gymnast.metrics.sinks.live import LiveConsole
@@ -310,7 +310,7 @@ def test_the_live_view_draws_seldom_and_keeps_little(monkeypatch: pytest.MonkeyP
     for update in range(10_000):
         console.updated(row(update))
         console.collecting(update % 64, 64)
-    assert len(out.getvalue()) == drawn, "not one more frame while the clock stands still"
+    assert len(out.getvalue()) == drawn, "not one more frame while the clock is stopped"
     assert max(len(figure.history.points) for figure in console._figures.values()) <= 48
     console.close()
 
@@ -323,7 +323,7 @@ def test_the_live_view_draws_seldom_and_keeps_little(monkeypatch: pytest.MonkeyP
         ("failed", "reward is NaN", "failed (reward is NaN) after"),
     ],
 )
-def test_each_ending_is_said(status: Status, reason: str, text: str) -> None:
+def test_summary_names_how_the_run_ended(status: Status, reason: str, text: str) -> None:
     assert summarise(ending(status, reason)).startswith(text)
     assert "best score" not in summarise(ending(status, reason, best_score=None))
 
@@ -340,7 +340,7 @@ def test_numbers_are_short_and_have_the_catalogues_precision() -> None:
     assert seconds_left({"time/progress": 0.0, "time/seconds": 10.0}) is None
 
 
-def test_a_sparkline_rises_with_its_values() -> None:
+def test_sparkline_rises_with_its_values() -> None:
     assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], 8) == BARS
     assert sparkline([5.0, 5.0, 5.0], 8) == BARS[3] * 3
     assert sparkline([1.0], 8) == ""
@@ -355,7 +355,7 @@ def test_any_values_fit_into_the_width(values: list[float], width: int) -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=500))
-def test_a_history_is_bounded_and_keeps_the_mean(values: list[float]) -> None:
+def test_history_is_bounded_and_keeps_the_mean(values: list[float]) -> None:
     history = History(capacity=8)
     for value in values:
         history.add(value)

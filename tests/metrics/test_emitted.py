@@ -1,6 +1,6 @@
 """Declared and emitted metrics are the same set: small runs of every feature emit all that is declared.
 
-The other direction, a key that nobody declared, fails at once in any run (`Recorder.write`).
+The other direction, a key that is not declared, fails at once in any run (`Recorder.write`).
 """
 
 from __future__ import annotations

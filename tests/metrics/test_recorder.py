@@ -35,7 +35,7 @@ def equal(a: float | None, b: float | None) -> bool:
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6), max_size=6))
-def test_any_rows_come_back_as_they_were(
+def test_any_rows_are_read_back_as_written(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, float | None]]
 ) -> None:
     path = tmp_path_factory.mktemp("rows") / "metrics.csv"
@@ -51,7 +51,7 @@ def test_any_rows_come_back_as_they_were(
         assert all(equal(value, found[key]) for key, value in expected.items())
 
 
-def test_numpy_numbers_and_columns(tmp_path: Path) -> None:
+def test_numpy_numbers_are_read_back_as_columns(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     with Recorder(path) as recorder:
         recorder.write(
@@ -67,7 +67,7 @@ def test_numpy_numbers_and_columns(tmp_path: Path) -> None:
     assert read_header(path)[: len(COUNTERS)] == list(COUNTERS)
 
 
-def test_undeclared_keys_and_values_that_are_no_numbers_write_nothing(tmp_path: Path) -> None:
+def test_undeclared_keys_and_values_that_are_not_numbers_write_nothing(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     with Recorder(path) as recorder:
         recorder.write(counters(1))
@@ -89,7 +89,7 @@ def test_undeclared_keys_and_values_that_are_no_numbers_write_nothing(tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.csv"]
 
 
-def test_a_new_key_widens_the_header_and_keeps_the_rows(tmp_path: Path) -> None:
+def test_new_key_widens_the_header_and_keeps_the_rows(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     with Recorder(path, ["opt/lr"]) as recorder:
         recorder.write(counters(1) | {"opt/lr": 0.1})
@@ -133,7 +133,7 @@ def test_resume_drops_later_rows_and_a_half_written_line(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("cut", [1, 20, 90])
-def test_a_half_written_header(tmp_path: Path, cut: int) -> None:
+def test_half_written_header_is_replaced(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "metrics.csv"
     with Recorder(path) as recorder:
         recorder.write(counters(1))
@@ -145,7 +145,7 @@ def test_a_half_written_header(tmp_path: Path, cut: int) -> None:
     assert [row["time/updates"] for row in read_metrics(path)] == [1]
 
 
-def test_no_file_yet(tmp_path: Path) -> None:
+def test_missing_file_has_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     assert read_metrics(path) == []
     assert read_columns(path, ["opt/lr"])["opt/lr"].shape == (0,)
@@ -155,14 +155,14 @@ def test_no_file_yet(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_row_of_the_wrong_width_is_named(tmp_path: Path) -> None:
+def test_row_of_the_wrong_width_is_named(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     path.write_text("time/updates,opt/lr\n1,2\n1,2,3\n")
     with pytest.raises(GymnastError, match=r"line 3 has 3 cells, the header has 2"):
         read_metrics(path)
 
 
-def test_a_full_disk_leaves_whole_rows_only(tmp_path: Path) -> None:
+def test_full_disk_leaves_complete_rows_only(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     code = (
         "import resource, sys; from pathlib import Path\n"
@@ -175,7 +175,7 @@ def test_a_full_disk_leaves_whole_rows_only(tmp_path: Path) -> None:
         "except RunFailed as error: print(n, error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
-    failed_at, _, words = done.stdout.partition(" ")
-    assert "metrics.csv: the file would grow past" in words
+    failed_at, _, message = done.stdout.partition(" ")
+    assert "metrics.csv: the file would grow past" in message
     assert path.read_bytes().endswith(b"\n")
     assert [row["time/updates"] for row in read_metrics(path)] == list(range(1, int(failed_at)))

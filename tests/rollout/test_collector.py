@@ -29,7 +29,7 @@ class ScriptedEnvs(StepsWhenReceived):
     """N envs that play their scripts in a circle; an observation is (env, episode, step)."""
 
     scripts: list[list[Ending]]
-    bonus: float = 0.0  # a wrapper's share of every reward
+    bonus: float = 0.0  # a wrapper's part of every reward
     carries_state: bool = True
     first: int = 0  # the number of the first env
     episode: list[int] = field(init=False)
@@ -122,7 +122,7 @@ SCRIPTS = st.lists(
 
 @settings(max_examples=40)
 @given(scripts=SCRIPTS, n_steps=st.integers(1, 9), rollouts=st.integers(1, 3), groups=st.integers(1, 3))
-def test_everything_in_a_rollout_is_as_played(
+def test_rollout_holds_exactly_what_was_played(
     scripts: list[list[Ending]], n_steps: int, rollouts: int, groups: int
 ) -> None:
     _, policy, collector = make(scripts, n_steps)
@@ -176,7 +176,7 @@ def test_log_probs_and_values_are_those_of_the_policy_that_acted(engine: str) ->
         assert (policy.act(rollout.obs[t], again_noise[t]) == rollout.actions[t]).all()
 
 
-def test_the_trace_never_crosses_an_episode() -> None:
+def test_trace_never_crosses_an_episode() -> None:
     """What happens in the next episode must not reach an advantage of the one before."""
     _, policy, collector = make([[(4, "truncated"), (9, "terminated")]], 8)
     rollout = collector.collect(policy, np.random.default_rng(0)).rollout
@@ -208,7 +208,7 @@ def test_bootstrap_uses_the_true_last_observation_not_the_next_first_one() -> No
     assert rollout.values[4, 0] != pytest.approx(true_last, rel=1e-3)
 
 
-def test_shares_of_wrappers_are_told_from_the_envs_own_rewards() -> None:
+def test_parts_of_wrappers_are_separated_from_the_envs_own_rewards() -> None:
     _, policy, collector = make([[(2, "terminated")], [(3, "terminated")]], 6, bonus=0.5)
     episodes = collector.collect(policy, np.random.default_rng(0)).episodes
     first = episodes[0]
@@ -219,11 +219,11 @@ def test_shares_of_wrappers_are_told_from_the_envs_own_rewards() -> None:
     assert collector.rollout.part_sums == {"bonus": pytest.approx(6 * 2 * 0.5)}  # of one rollout, not of all
 
 
-def test_progress_is_told_after_every_step() -> None:
+def test_progress_is_reported_after_every_step() -> None:
     _, policy, collector = make([[(5, "terminated")]], 4)
-    told: list[tuple[int, int]] = []
-    collector.collect(policy, np.random.default_rng(0), lambda done, of: told.append((done, of)))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    reported: list[tuple[int, int]] = []
+    collector.collect(policy, np.random.default_rng(0), lambda done, of: reported.append((done, of)))
+    assert reported == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_memory_is_allocated_once() -> None:
@@ -238,7 +238,7 @@ def test_memory_is_allocated_once() -> None:
 
 @settings(max_examples=15)
 @given(scripts=SCRIPTS, n_steps=st.integers(1, 5), before=st.integers(0, 3))
-def test_a_stored_collector_goes_on_bit_for_bit(
+def test_restored_collector_continues_bit_for_bit(
     scripts: list[list[Ending]], n_steps: int, before: int
 ) -> None:
     _, policy, collector = make(scripts, n_steps, bonus=0.25)
@@ -259,7 +259,7 @@ def test_a_stored_collector_goes_on_bit_for_bit(
     assert episodes == expected_episodes
 
 
-def test_envs_that_cannot_be_carried_start_fresh_episodes() -> None:
+def test_envs_that_cannot_be_restored_start_new_episodes() -> None:
     _, policy, collector = make([[(5, "terminated")]], 3)
     collector.collect(policy, np.random.default_rng(0))
     _, _, resumed = make([[(5, "terminated")]], 3, carries_state=False)
@@ -285,7 +285,7 @@ def test_groups_collect_what_one_group_collects() -> None:
         assert one_episodes == other_episodes
 
 
-def test_groups_step_as_one_too() -> None:
+def test_groups_step_as_one() -> None:
     scripts: list[list[Ending]] = [[(3, "truncated")], [(2, "terminated")], [(9, "terminated")]]
     together, grouped = ScriptedEnvs(scripts, bonus=0.5), in_groups(scripts, 2)
     assert_allclose(grouped.reset(), together.reset())
@@ -303,7 +303,7 @@ def test_groups_step_as_one_too() -> None:
     assert grouped.snapshot() == saved
 
 
-def test_a_failure_names_the_env_among_all_groups() -> None:
+def test_failure_names_the_env_among_all_groups() -> None:
     grouped = in_groups([[(3, "truncated")], [(2, "terminated")]], 2)
 
     def fail() -> Step:
@@ -315,7 +315,7 @@ def test_a_failure_names_the_env_among_all_groups() -> None:
         grouped.receive()
 
 
-def test_images_are_judged_by_the_policy_that_acts() -> None:
+def test_image_rollouts_hold_values_of_the_policy_that_acted() -> None:
     """Log-probabilities and values of an image policy are taken while it acts: they must be the same."""
     space = gym.spaces.Box(0, 255, (12, 12, 3), np.uint8)
 
@@ -347,7 +347,7 @@ def test_images_are_judged_by_the_policy_that_acts() -> None:
             assert (rollout.bootstrap != 0).sum() == cut.sum() > 0
 
 
-def test_a_rollout_ahead_is_of_the_policy_before_the_update() -> None:
+def test_rollout_ahead_is_of_the_policy_before_the_update() -> None:
     scripts: list[list[Ending]] = [[(3, "truncated")], [(5, "terminated")]]
     _, policy, plain = make(scripts, 6)
     other = ScriptedEnvs(scripts)
@@ -359,7 +359,7 @@ def test_a_rollout_ahead_is_of_the_policy_before_the_update() -> None:
         for _ in range(3):
             collected = ahead.collect(policy, rng)
             rollout, episodes = collected.rollout, collected.episodes
-            # What the first two saw acting, nobody had learnt from anything; then each is one update behind.
+            # The first two are of the untrained policy; then each is one update behind.
             policy_now = policy.arrays()
             policy.load_arrays(old)
             collected = plain.collect(policy, same)
@@ -368,16 +368,16 @@ def test_a_rollout_ahead_is_of_the_policy_before_the_update() -> None:
             for name in ("obs", "actions", "rewards", "log_probs", "values", "bootstrap"):
                 assert getattr(rollout, name).tobytes() == getattr(expected, name).tobytes(), name
             assert episodes == expected_episodes
-            old = policy_now  # the weights that the rollout under way is collected with
+            old = policy_now  # the weights that the pending rollout is collected with
             kept = rollout.actions.copy()
             policy.load_arrays({name: value + 0.01 for name, value in policy_now.items()})  # an update
-            ahead.state()  # waits for the rollout under way
+            ahead.state()  # waits for the pending rollout
             assert (rollout.actions == kept).all()  # which is kept elsewhere
     finally:
         ahead.close()
 
 
-def test_a_failure_in_a_rollout_ahead_is_told_when_it_is_asked_for() -> None:
+def test_failure_in_a_rollout_ahead_is_raised_when_it_is_asked_for() -> None:
     _, policy, _ = make([[(3, "truncated")]], 4)
     envs = ScriptedEnvs([[(3, "truncated")]])
     acting = build_policy(policy.layout.config, "numpy", envs.observation_space, envs.action_space, 5)
@@ -396,7 +396,7 @@ def test_a_failure_in_a_rollout_ahead_is_told_when_it_is_asked_for() -> None:
 
 
 class GamesOfTwoLives(ScriptedEnvs):
-    """Every other end is a lost life, after which the game goes on."""
+    """Every other end is a lost life, after which the game continues."""
 
     def step(self, actions: np.ndarray) -> Step:
         step = super().step(actions)
@@ -407,7 +407,7 @@ class GamesOfTwoLives(ScriptedEnvs):
 
 
 @pytest.mark.parametrize("frame_stack", [1, 3])
-def test_a_lost_life_changes_what_is_counted_and_nothing_else(frame_stack: int) -> None:
+def test_lost_life_changes_what_is_counted_and_nothing_else(frame_stack: int) -> None:
     scripts: list[list[Ending]] = [[(3, "terminated")], [(2, "terminated"), (5, "terminated")]]
     config = PolicyConfig(hidden=(8,), actor_gain=1.0, frame_stack=frame_stack)
     plain, lives = ScriptedEnvs(scripts), GamesOfTwoLives(scripts)

@@ -2,7 +2,7 @@
 
 Broken on purpose, each of these made tests here fail: no reset in the collector; no reset between the
 runs of a sequence; zeros, or states of the neighbouring env, in place of those a sequence starts from;
-states dropped between rollouts; cut-off episodes valued from the state after the reset.
+states dropped between rollouts; truncated episodes valued from the state after the reset.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
 from gymnast.rollout.buffer import Rollout
 from gymnast.rollout.collector import Collector
-from gymnast.rollout.sequences import MOST_FILLING, cut_into_runs, grouped, lay_out
+from gymnast.rollout.sequences import MAX_PADDING, cut_into_runs, grouped, lay_out
 from gymnast.training.update import _minibatches, to_engine
 
-Script = tuple[int, bool]  # steps of an episode, and whether it is cut off at its end
+Script = tuple[int, bool]  # steps of an episode, and whether it is truncated at its end
 
 
 class Scripted(StepsWhenReceived):
@@ -106,7 +106,7 @@ def test_runs_hold_every_sample_once_and_no_reset(n_sequences: int, length: int,
             assert not begins[sequence[mine][1:], step[mine][1:]].any()
             assert step[mine][0] == 0 or begins[sequence[mine][0], step[mine][0]]
     assert sorted(seen) == [(s, t) for s in range(n_sequences) for t in range(length)]
-    assert cells <= MOST_FILLING * size
+    assert cells <= MAX_PADDING * size
 
 
 def replay(policy: Policy, rollouts: list[dict[str, Any]]) -> None:
@@ -126,14 +126,14 @@ def replay(policy: Policy, rollouts: list[dict[str, Any]]) -> None:
             known = policy.distribution.evaluate_actions(np, outputs, log_std, rollout["actions"][t])
             assert_allclose(rollout["log_probs"][t], known.log_prob, rtol=1e-4, atol=1e-5)
             for i, last in rollout["finals"][t]:  # the true last observation, from the state before the reset
-                worth = policy.values(last[None], state.rows([i]))[0]
-                assert rollout["bootstrap"][t, i] == pytest.approx(float(worth), rel=1e-4, abs=1e-5)
+                value = policy.values(last[None], state.rows([i]))[0]
+                assert rollout["bootstrap"][t, i] == pytest.approx(float(value), rel=1e-4, abs=1e-5)
             state.reset(rollout["done"][t])
         assert_allclose(rollout["values"][-1], policy.values(rollout["obs"][-1], state), rtol=1e-4, atol=1e-5)
 
 
 class Watching(Scripted):
-    """Keeps the true last observations of episodes that were cut off."""
+    """Keeps the true last observations of truncated episodes."""
 
     def step(self, actions: np.ndarray) -> Step:
         step = super().step(actions)
@@ -153,7 +153,7 @@ class Watching(Scripted):
     shared=st.booleans(),
     length=st.sampled_from([None, 1, 2, 4]),
 )
-def test_rollouts_are_judged_by_the_states_that_acted(
+def test_rollouts_are_evaluated_from_the_states_that_acted(
     scripts: list[list[Script]], kind: str, shared: bool, length: int | None
 ) -> None:
     envs, policy = Watching(scripts), make(kind, shared)
@@ -183,7 +183,7 @@ def test_rollouts_are_judged_by_the_states_that_acted(
 
 @settings(max_examples=25, deadline=None)
 @given(scripts=scripts, kind=st.sampled_from(["lstm", "gru"]), length=st.sampled_from([None, 2, 4]))
-def test_the_first_ratio_is_1_in_every_minibatch(
+def test_first_ratio_is_1_in_every_minibatch(
     scripts: list[list[Script]], kind: str, length: int | None
 ) -> None:
     policy = make(kind)
@@ -214,7 +214,7 @@ def test_states_are_carried_and_not_only_zeros() -> None:
     rollout = second_rollout([[(1000, False)], [(8, False)]], policy, 4)
     assert rollout.sequences is not None
     states = rollout.sequences.states.numpy()
-    assert np.abs(states[:, :, 0]).min() > 0  # the long episode goes on
+    assert np.abs(states[:, :, 0]).min() > 0  # the long episode continues
     assert (states[0, :, 1] == 0).all()  # the other ended with the rollout before
     assert np.abs(states[1, :, 1]).min() > 0
 
@@ -227,7 +227,7 @@ def test_states_are_carried_and_not_only_zeros() -> None:
         ({"algo.batch_size": 100}, r"algo\.batch_size: 100 does not divide"),
     ],
 )
-def test_sizes_that_do_not_fit(changes: dict[str, Any], message: str) -> None:
+def test_sizes_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
     common = {"policy.memory": "lstm", "algo.n_steps": 32, "env.n_envs": 8}
     with pytest.raises(GymnastError, match=message):
         load_config("CartPole-v1:ppo", common | changes)

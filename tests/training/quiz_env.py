@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Quiz(gym.Env):
-    """Shows a number and rewards the action of that number plus `shift` with 1; five questions per episode."""
+    """Shows a number; the action of that number plus `shift` earns 1; five questions per episode."""
 
     def __init__(self, n_actions: int = 2, shift: int = 0, seen: int = 4) -> None:
         self.observation_space = gym.spaces.Box(0, 1, (seen,), np.float32)
