@@ -1,9 +1,9 @@
 """Every algorithm learns, in seconds, what has a known answer; each check fails when the algorithm is broken.
 
-Ways of breaking that are tried below, each on every algorithm that it can break, with the checks that
-must notice: the sign of the advantage, of the policy's, the value's and the entropy's derivative;
-termination ignored; truncation taken for termination; observations of another step; KL never stopping;
-samples without a known return counted in.
+Bugs that are tried below, each on every algorithm that can have it, with the checks that must detect it:
+the sign of the advantage, of the policy's, the value's and the entropy's derivative; termination ignored;
+truncation taken for termination; observations of another step; KL never stopping; samples without a known
+return counted in.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from gymnast.rollout.collector import Collector
 Info = dict[str, Any]
 
 
-class SayIt(gym.Env[Any, Any]):
-    """The right action is the observation: 1 for saying it. Box: 1 less the distance."""
+class Identity(gym.Env[Any, Any]):
+    """The right action is the observation: reward 1. Box: 1 minus the distance."""
 
     def __init__(self, n: int = 0) -> None:
         self.n = n
@@ -44,21 +44,21 @@ class SayIt(gym.Env[Any, Any]):
 
     def _next(self) -> Any:
         drawn = self.np_random.uniform(-0.8, 0.8, 2).astype(np.float32)
-        self.said: Any = int(self.np_random.integers(self.n)) if self.n else drawn
-        return self.said
+        self.answer: Any = int(self.np_random.integers(self.n)) if self.n else drawn
+        return self.answer
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         assert self.action_space.contains(action)
-        reward = float(action == self.said) if self.n else 1.0 - float(np.abs(action - self.said).mean())
+        reward = float(action == self.answer) if self.n else 1.0 - float(np.abs(action - self.answer).mean())
         self.at += 1
         return self._next(), reward, self.at == 10, False, {}
 
 
 class WorkOrQuit(gym.Env[np.ndarray, int]):
-    """Working pays 0.3 and goes on, ten times at most; quitting pays 1 and that was it.
+    """Working earns 0.3 and continues, ten times at most; quitting earns 1 and ends the episode.
 
-    Best is to work nine times and then quit: 3.7. Whoever takes the next episode for the future quits
-    at once, over and over: 1.
+    Best is to work nine times and then quit: 3.7. A learner that bootstraps from the next episode quits
+    at once, every time: 1.
     """
 
     observation_space = gym.spaces.Discrete(10)
@@ -76,7 +76,7 @@ class WorkOrQuit(gym.Env[np.ndarray, int]):
 
 
 class Late(gym.Env[np.ndarray, int]):
-    """Hurrying pays 0.5 and ends it; waiting five times pays 1, at the end. Waiting is better."""
+    """Action 1 earns 0.5 and ends the episode; waiting five times earns 1 at its end, which is better."""
 
     observation_space = gym.spaces.Discrete(5)
     action_space = gym.spaces.Discrete(2)
@@ -94,7 +94,7 @@ class Late(gym.Env[np.ndarray, int]):
 
 
 class Forever(gym.Env[np.ndarray, int]):
-    """Pays 1 whatever is done and is cut off every 4 steps: its value is 1 / (1 - gamma)."""
+    """Reward 1 for every action, truncated every 4 steps: its value is 1 / (1 - gamma)."""
 
     observation_space = gym.spaces.Discrete(1)
     action_space = gym.spaces.Discrete(2)
@@ -111,7 +111,13 @@ class Forever(gym.Env[np.ndarray, int]):
 
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> Iterator[None]:
-    envs = {"Four": lambda: SayIt(4), "Box": SayIt, "Work": WorkOrQuit, "Late": Late, "Forever": Forever}
+    envs = {
+        "Four": lambda: Identity(4),
+        "Box": Identity,
+        "Work": WorkOrQuit,
+        "Late": Late,
+        "Forever": Forever,
+    }
     for name, entry_point in envs.items():
         gym.register(f"learn/{name}-v0", entry_point=entry_point)
     yield
@@ -119,9 +125,9 @@ def registered() -> Iterator[None]:
         del gym.registry[f"learn/{name}-v0"]
 
 
-# What each algorithm needs to learn small things within seconds; one that has no line here must do so
-# with what suits all.
-SUITS: dict[str, dict[str, Any]] = {
+# What each algorithm needs to learn small tasks within seconds; one without a line here must do so with the
+# common settings.
+SETTINGS: dict[str, dict[str, Any]] = {
     "ppo": {"algo.batch_size": 64, "algo.n_epochs": 6},
     "a2c": {"algo.n_steps": 8, "algo.gae_lambda": 0.95},
     "reinforce": {"algo.n_steps": 20, "algo.lr": 2e-2},
@@ -143,7 +149,7 @@ def train(env: str, runs_dir: Path, steps: int, algo: str = "ppo", **changes: An
         "eval.every": 0,
     }
     overrides = (
-        common | SUITS.get(algo, {}) | {key.replace("__", "."): value for key, value in changes.items()}
+        common | SETTINGS.get(algo, {}) | {key.replace("__", "."): value for key, value in changes.items()}
     )
     return api.train(env, overrides=overrides, max_env_steps=steps, runs_dir=runs_dir)
 
@@ -152,13 +158,13 @@ def greedy_return(run: api.Run) -> float:
     return api.evaluate(f"{run.id}/@last", episodes=20, runs_dir=run.path.parent).mean_return
 
 
-def learns_to_say_numbers(runs_dir: Path, **changes: Any) -> None:
+def learns_to_repeat_numbers(runs_dir: Path, **changes: Any) -> None:
     assert greedy_return(train("learn/Four-v0", runs_dir, 8_000, **changes)) > 9.5  # chance: 2.5
 
 
-def learns_to_say_points(runs_dir: Path, **changes: Any) -> None:
+def learns_to_repeat_points(runs_dir: Path, **changes: Any) -> None:
     run = train("learn/Box-v0", runs_dir, 16_000, algo__gamma=0.0, policy__log_std_init=-1.0, **changes)
-    assert greedy_return(run) > 8.8  # always saying 0: 6
+    assert greedy_return(run) > 8.8  # always 0: 6
 
 
 def learns_when_to_quit(runs_dir: Path, **changes: Any) -> None:
@@ -173,34 +179,34 @@ def learns_the_value_of_forever(runs_dir: Path, **changes: Any) -> None:
     ) == pytest.approx(10.0, rel=0.05)
 
 
-def entropy_bonus_keeps_choices_open(runs_dir: Path, **changes: Any) -> None:
+def entropy_bonus_keeps_entropy_high(runs_dir: Path, **changes: Any) -> None:
     run = train("learn/Four-v0", runs_dir, 4_000, algo__entropy_coef=10.0, **changes)
     assert run.metrics()[-1]["train/entropy"] > 0.95 * np.log(4)
 
 
-def target_kl_holds_the_policy_back(runs_dir: Path, **changes: Any) -> None:
+def target_kl_limits_the_update(runs_dir: Path, **changes: Any) -> None:
     run = train("learn/Four-v0", runs_dir, 4_000, algo__lr=5e-2, algo__target_kl=0.01, **changes)
     rows = run.metrics()
     assert all(row["train/kl"] < 0.1 for row in rows)
     assert rows[-1]["train/kl_stops"] > 0
 
 
-def returns_that_are_not_known_yet_count_for_nothing(runs_dir: Path, **changes: Any) -> None:
-    """Rollouts end in the middle of episodes, before quitting could pay: who takes the end of the rollout
-    for the end of the episode sees late steps earn nothing."""
+def samples_of_unfinished_episodes_do_not_count(runs_dir: Path, **changes: Any) -> None:
+    """Rollouts end in the middle of episodes, before waiting is rewarded: if the end of the rollout counted
+    as the end of the episode, waiting would seem to earn nothing."""
     settings = {"algo__baseline": "mean", "algo__n_steps": 7, "algo__gamma": 1.0} | changes
     run = train("learn/Late-v0", runs_dir, 24_000, **settings)
     assert greedy_return(run) == pytest.approx(1.0)
 
 
 CHECKS: dict[str, Callable[..., None]] = {
-    "numbers": learns_to_say_numbers,
-    "points": learns_to_say_points,
+    "numbers": learns_to_repeat_numbers,
+    "points": learns_to_repeat_points,
     "quit": learns_when_to_quit,
     "forever": learns_the_value_of_forever,
-    "entropy": entropy_bonus_keeps_choices_open,
-    "kl": target_kl_holds_the_policy_back,
-    "unknown": returns_that_are_not_known_yet_count_for_nothing,
+    "entropy": entropy_bonus_keeps_entropy_high,
+    "kl": target_kl_limits_the_update,
+    "unknown": samples_of_unfinished_episodes_do_not_count,
 }
 
 
@@ -226,7 +232,7 @@ CHECKS: dict[str, Callable[..., None]] = {
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values())),
 )
-def test_learns(check: str, changes: dict[str, Any], tmp_path: Path) -> None:
+def test_ppo_learns(check: str, changes: dict[str, Any], tmp_path: Path) -> None:
     if changes.get("engine") == "torch":
         pytest.importorskip("torch")
     CHECKS[check](tmp_path, **changes)
@@ -255,7 +261,7 @@ def test_every_algorithm_learns(algo: str, check: str, tmp_path: Path) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values())),
 )
-def test_learns_with_what_an_algorithm_offers(
+def test_algorithm_learns_with_its_options(
     algo: str, check: str, changes: dict[str, Any], tmp_path: Path
 ) -> None:
     CHECKS[check](tmp_path, algo=algo, **changes)
@@ -271,7 +277,7 @@ def test_bandit_finds_the_best_arm(algo: str, tmp_path: Path) -> None:
     assert policy.predict(np.zeros(1, np.int64))[0] == 3
 
 
-# Each way to break an algorithm, and the checks that must notice.
+# Each bug, and the checks that must detect it.
 Mutation = Callable[[pytest.MonkeyPatch, Any], None]
 
 
@@ -296,8 +302,8 @@ def _flip(field: str) -> Mutation:
     return mutate
 
 
-def _see(change: Callable[[Any], None]) -> Mutation:
-    """An algorithm that is shown a rollout which is not what happened."""
+def _falsify(change: Callable[[Any], None]) -> Mutation:
+    """An algorithm that gets a falsified rollout."""
 
     def mutate(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
         targets = kind.targets
@@ -330,9 +336,9 @@ def _observations_of_the_next_step(monkeypatch: pytest.MonkeyPatch, kind: Any) -
     collect = Collector.collect
 
     def wrong(self: Collector, *args: Any) -> Any:
-        rollout, episodes = collect(self, *args)
-        rollout.x = np.roll(rollout.x, -self.envs.n_envs, axis=0)
-        return rollout, episodes
+        collected = collect(self, *args)
+        collected.rollout.x = np.roll(collected.rollout.x, -self.envs.n_envs, axis=0)
+        return collected
 
     monkeypatch.setattr(Collector, "collect", wrong)
 
@@ -348,8 +354,8 @@ ON_ALL: list[tuple[Mutation, str]] = [
     (_flip("d_log_prob"), "numbers"),
     (_flip("d_values"), "forever"),
     (_flip("d_entropy"), "entropy"),
-    (_see(_ignore_termination), "quit"),
-    (_see(_truncation_is_termination), "forever"),
+    (_falsify(_ignore_termination), "quit"),
+    (_falsify(_truncation_is_termination), "forever"),
     (_observations_of_the_next_step, "numbers"),
     (_observations_of_the_next_step, "points"),
 ]
@@ -364,7 +370,7 @@ ON_ALL: list[tuple[Mutation, str]] = [
     ],
     ids=lambda value: value if isinstance(value, str) else value.__qualname__.strip("_").split(".")[0],
 )
-def test_broken_algorithm_is_noticed(
+def test_broken_algorithm_is_detected(
     algo: str, mutate: Mutation, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch, ALGORITHMS[algo])
