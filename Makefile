@@ -11,7 +11,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 BENCH_BIN := $(BENCH_VENV)/bin
 NEEDS := pyproject.toml constraints.txt
-# -qq: pip says nothing unless it fails
+# -qq: pip prints nothing unless it fails
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
@@ -20,7 +20,7 @@ PIP_INSTALL := -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo '  ARGS="…" is handed on, e.g. make train ARGS="seed=3", make test ARGS="-k resume"'
+	@echo '  ARGS="…" is passed on, e.g. make train ARGS="seed=3", make test ARGS="-k resume"'
 
 train: $(VENV)/.core  ## set up the core (no torch) and train CartPole-v1 until it is solved
 	@$(BIN)/gymnast train CartPole-v1:ppo $(ARGS)
@@ -37,7 +37,7 @@ check: $(VENV)/.dev  ## lint, formatting, types, and every packaged preset
 	@echo "mypy";                 $(BIN)/mypy
 	@echo "gymnast config validate"; $(BIN)/gymnast config validate
 
-format: $(VENV)/.dev  ## format the code and mend what the linter can mend
+format: $(VENV)/.dev  ## format the code and fix what the linter can fix
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
 
@@ -61,14 +61,14 @@ clean:  ## remove environments, caches and builds; runs are kept
 
 # --- environments -------------------------------------------------------------------------------
 
-# $(call make_venv,FOLDER): says in one line what is wrong when Python is missing or too old.
+# $(call make_venv,FOLDER): a one-line message if Python is missing or too old.
 define make_venv
-	@command -v $(PYTHON) >/dev/null || { echo "no '$(PYTHON)' found: install Python 3.11 or newer, or say make PYTHON=/path/to/python"; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "no '$(PYTHON)' found: install Python 3.11 or newer, or use make PYTHON=/path/to/python"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Gymnast needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1)."; \
 	  echo "Name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1) || { \
-	  rm -rf $(1); echo "could not make $(1); on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	  rm -rf $(1); echo "could not create $(1); on Debian and Ubuntu: apt install python3-venv"; exit 1; }
 endef
 
 $(VENV)/.core: $(NEEDS)

@@ -1,4 +1,4 @@
-"""The comparisons: what is measured on each side, what is compared, and what was aimed at."""
+"""The comparisons: what is measured on each side, what is compared, and the aim."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ CASES = (
     Case(
         "cartpole-zoo",
         "CartPole-v1 at RL Zoo's settings (8 envs × 32 steps, batch 256, 20 epochs, two layers of 64, "
-        "tanh), 100k steps: env steps a second of rollout and learning together, without start-up.",
+        "tanh), 100k steps: env steps per second of rollout and learning together, without start-up.",
         {SB3: sb3_zoo, GYMNAST: our_zoo},
         (
             Comparison("env steps/s", (GYMNAST, "sps"), (SB3, "sps"), at_least=4),
@@ -83,23 +83,23 @@ CASES = (
     Case(
         "cartpole-lstm",
         "CartPole-v1 by a recurrent policy (8 envs × 32 steps, batch 256, 20 epochs; actor and critic with "
-        "an LSTM of 64 and a layer of 64 each): env steps a second of rollout and learning together, without "
-        "start-up.",
+        "an LSTM of 64 and a layer of 64 each): env steps per second of rollout and learning together, "
+        "without start-up.",
         {SB3_CONTRIB: contrib_recurrent, GYMNAST: our_recurrent},
         (Comparison("env steps/s", (GYMNAST, "sps"), (SB3_CONTRIB, "sps"), at_least=4),),
     ),
     Case(
         "cartpole-a2c",
         "A2C on CartPole-v1 at RL Zoo's settings (8 envs × 5 steps, RMSProp, two layers of 64, tanh): env "
-        "steps a second of rollout and learning together, without start-up.",
+        "steps per second of rollout and learning together, without start-up.",
         {SB3: sb3_a2c, GYMNAST: our_a2c},
         (Comparison("env steps/s", (GYMNAST, "sps"), (SB3, "sps"), at_least=3),),
     ),
     Case(
         "pong-pixels",
         "Pong from pixels (8 envs × 128 steps, batch 256, 4 epochs, the Nature network, 84 × 84 gray, "
-        "4 frames) on a CPU: env steps a second of rollout and learning together, without start-up. SB3 has "
-        "its own wrappers on PongNoFrameskip-v4, ours is `gymnast train ALE/Pong-v5:ppo`.",
+        "4 frames) on a CPU: env steps per second of rollout and learning together, without start-up. SB3 "
+        "has its own wrappers on PongNoFrameskip-v4, ours is `gymnast train ALE/Pong-v5:ppo`.",
         {SB3: sb3_pong, "Gymnast, f32": our_pong("f32"), "Gymnast, bf16": our_pong("bf16")},
         (
             Comparison("env steps/s, f32", ("Gymnast, f32", "sps"), (SB3, "sps"), at_least=1.5),
@@ -109,8 +109,8 @@ CASES = (
     Case(
         "pong-objects",
         "Pong from objects, `gymnast train ALE/Pong-v5:ppo-objects`, against the same envs stepped with "
-        "random actions and nothing around them, both in worker processes: how much longer a step takes when "
-        "it is learnt from.",
+        "random actions and without training, both in worker processes: how much longer a step takes with "
+        "learning.",
         {"envs alone": raw_preset_envs("ALE/Pong-v5:ppo-objects", "workers"), GYMNAST: our_pong_objects},
         (Comparison("time of a step", ("envs alone", "sps"), (GYMNAST, "sps"), at_most=1.3),),
     ),
@@ -146,7 +146,7 @@ CASES = (
     Case(
         "first-update",
         "From process start to the end of the first update: 256 env steps and 20 epochs. The whole "
-        "process stands beside it: ours also writes a run folder with a checkpoint.",
+        "process is listed beside it: ours also writes a run folder with a checkpoint.",
         {
             SB3: sb3_first_update,
             "Gymnast, NumPy": our_first_update("numpy"),
@@ -178,7 +178,7 @@ CASES = (
     Case(
         "limits",
         "What no trainer can beat here: raw env stepping through our env contract with random actions, "
-        "and the matrix products and tanh of the network in NumPy with nothing around them.",
+        "and only the matrix products and tanh of the network in NumPy.",
         {
             "CartPole, native, 8 envs": raw_envs(CARTPOLE, "native", 8),
             "CartPole, sync, 8 envs": raw_envs(CARTPOLE, "sync", 8),
@@ -208,7 +208,7 @@ CASES = (
     Case(
         "memory",
         "CartPole-v1 at RL Zoo's settings over 10M steps (39,000 updates): resident memory in the second "
-        "and the last tenth, env steps a second in the first and the last tenth.",
+        "and the last tenth, env steps per second in the first and the last tenth.",
         {GYMNAST: long_run},
         (
             Comparison(

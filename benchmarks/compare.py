@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cases import CASES, Case
 from measures import Sample
-from processes import Bystanders
+from processes import OtherProcesses
 from report import Record, case_lines, document, machine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,9 +26,9 @@ def measure(case: Case, repeats: int, quick: bool) -> Record:
         start = repeat % len(sides)
         for side in sides[start:] + sides[:start]:
             print(f"{case.name}: {repeat + 1}/{repeats} {side}", file=sys.stderr, flush=True)
-            with Bystanders() as bystanders:
+            with OtherProcesses() as others:
                 sample = case.sides[side](repeat + 1, quick)
-            samples[side].append(sample | {"others": bystanders.cores})
+            samples[side].append(sample | {"others": others.cores})
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return Record(case.name, today, quick, machine(), samples)
 
@@ -46,7 +46,7 @@ def kept_records() -> dict[str, Record]:
 
 
 def write(new: dict[str, Record]) -> None:
-    """Renew these cases in the records and in the page; the others stay as they were measured."""
+    """Replace these cases in the records and on the page; the others keep their measurements."""
     records = kept_records() | new
     kept = {name: record.to_json() for name, record in sorted(records.items())}
     RECORDS.write_text(json.dumps(kept, indent=1) + "\n")
@@ -59,10 +59,12 @@ def main() -> None:
     parser.add_argument(
         "--only", action="append", choices=[case.name for case in CASES], help="may be repeated"
     )
-    parser.add_argument("--quick", action="store_true", help="fewer repeats and steps: to see that it works")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer repeats and steps: to check that it works"
+    )
     parser.add_argument("--repeats", type=int, help="instead of each case's own number")
     parser.add_argument("--json", action="store_true", help="print the samples instead of tables")
-    parser.add_argument("--write", action="store_true", help="renew docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="update docs/benchmarks.md")
     parser.add_argument(
         "--render", action="store_true", help="rewrite the page from the kept records, no measuring"
     )

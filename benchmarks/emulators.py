@@ -1,11 +1,11 @@
-"""How much worker processes gain over one process where the game is the cost: raw stepping, no learning.
+"""How much worker processes gain over one process for slow games: raw stepping, no learning.
 
     python benchmarks/emulators.py
     python benchmarks/emulators.py VizDoom-DefendTheCenter-v0 Retro/Airstriker-Genesis --n-envs 16
 
 The same random actions through the contract that training uses, settings as the preset's if there is one.
-Both backends are measured in turn, several times, and the medians compared: what else the machine does
-meets both of them alike.
+Both backends are measured in turn, several times, and the medians compared: other load on the machine
+affects both alike.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DEFAULT_IDS = ("VizDoom-Basic-v0", "VizDoom-DefendTheCenter-v0", "Retro/Airstrik
 
 
 def steps_per_second(envs: Envs, seconds: float, drawn: Any) -> float:
-    """Env steps a second over about `seconds`; `drawn` makes actions for all envs."""
+    """Env steps per second over about `seconds`; `drawn` makes actions for all envs."""
     taken, start = 0, time.perf_counter()
     while (elapsed := time.perf_counter() - start) < seconds or taken < 10:
         envs.step(drawn(envs))
@@ -55,7 +55,7 @@ def measure(config: EnvConfig, n_envs: int, rounds: int, seconds: float) -> dict
             envs = build_envs(config, n_envs=size, seed=1, backend=name)
             try:
                 envs.reset()
-                steps_per_second(envs, seconds / 4, drawn)  # until files are read and caches are warm
+                steps_per_second(envs, seconds / 4, drawn)  # warm-up: files and caches
                 rates[name].append(steps_per_second(envs, seconds, drawn))
             finally:
                 envs.close()

@@ -1,11 +1,11 @@
-"""Pong from pixels with learning on, as a share of the rate at which ale-py steps with nothing around it.
+"""Pong from pixels with learning on, as a fraction of the rate at which ale-py steps alone.
 
 python benchmarks/gpu.py [--n-envs 256] [--repeats 3] [--json FILE] [KEY=VALUE …]
 
-Meant for a machine with a GPU and many cores. All is of one process and of the same games, in turn: ale-py
-with random actions, then training in which everything waits for everything, then training in which stepping,
-acting and learning overlap; and that again several times, since such machines are rarely ours alone. Games
-begin unseeded: for a seed ALE loads the cartridge anew, a tenth of a second for each game.
+Meant for a machine with a GPU and many cores. One process measures the same games in turn: ale-py with
+random actions, then training in which stepping, acting and learning take turns, then training in which they
+overlap; and that several times, since such machines are often shared. Games begin unseeded: for a seed ALE
+loads the cartridge again, a tenth of a second for each game.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RAW, SYNCHRONOUS, OVERLAPPED = "ale-py alone", "one after the other", "overlappe
 
 
 class Waiting:
-    """Seconds spent in waiting for games."""
+    """Seconds spent waiting for games."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -63,7 +63,7 @@ def begin_unseeded(envs: NativeAtari) -> np.ndarray:
 
 
 def raw_rate(session: Session) -> float:
-    """Steps a second of ale-py's own calls. No group waits for another."""
+    """Steps per second of ale-py's own calls. No group waits for another."""
     groups: Any = session.envs.groups  # type: ignore[attr-defined]
     drawn = np.random.default_rng(0).integers(0, 6, (64, session.envs.n_envs)).astype(np.int32)
     games = [(group.envs._ale, group.rows, group.envs._strength) for group in groups]
@@ -80,19 +80,19 @@ def raw_rate(session: Session) -> float:
 
 
 def trained_rate(session: Session, collector: Any, updates: int) -> float:
-    """Steps a second of collecting and learning, without metrics and files."""
+    """Steps per second of collecting and learning, without metrics and files."""
     learner = session.learner
     hp = learner.hyperparameters(0, 10**7)
     steps = 0
     for number in range(updates + 2):
-        if number == 2:  # by then kernels are chosen, and a rollout is under way
+        if number == 2:  # by then kernels are chosen, and a rollout is pending
             began = time.perf_counter()
         rollout = collector.collect(learner.policy, session.rng).rollout
         learner.learn(rollout, hp, session.rng)
         steps += rollout.rewards.size if number >= 2 else 0
     seconds = time.perf_counter() - began
     if isinstance(collector, AheadCollector):
-        collector._wait()  # the games are someone else's now
+        collector._wait()  # the next measurement uses the games
     return steps / seconds
 
 

@@ -1,7 +1,7 @@
 """What no trainer can beat here: raw env stepping alone, and the network's arithmetic alone.
 
 The arithmetic is the matrix products and tanh of a rollout's forward passes and an update's forward
-and backward passes, on preallocated arrays, with nothing around them: no sampling, loss or optimiser.
+and backward passes, on preallocated arrays, and nothing else: no sampling, loss or optimiser.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def fastest(work: Callable[[], object]) -> float:
 
 
 def env_steps_per_second(config: EnvConfig) -> float:
-    """Env steps a second with random actions, through the contract that training uses."""
+    """Env steps per second with random actions, through the contract that training uses."""
     from gymnast.envs.build import build_envs
 
     envs = build_envs(config, seed=1)
@@ -80,14 +80,14 @@ class Trunk:
         grad = self.output
         for i in reversed(range(len(self.weights))):
             np.matmul(self.inputs[i].T, grad, out=self.weight_grads[i])
-            if i > 0:  # nobody needs the gradient of the observations
+            if i > 0:  # the gradient of the observations is not needed
                 grad = np.matmul(grad, self.weights[i].T, out=self.input_grads[i])
 
 
 def arithmetic_steps_per_second(
     trunks: list[Layers], n_envs: int, n_steps: int, batch: int, epochs: int
 ) -> float:
-    """Env steps a second if acting and learning were this arithmetic and nothing else."""
+    """Env steps per second if acting and learning were this arithmetic and nothing else."""
     rng = np.random.default_rng(1)
     acting = [Trunk(layers, n_envs, rng) for layers in trunks]
     learning = [Trunk(layers, batch, rng) for layers in trunks]

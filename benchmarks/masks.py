@@ -1,10 +1,9 @@
-"""What action masks cost: the same CartPole, whose infos hold masks, trained with and without obeying them.
+"""What action masks cost: the same CartPole, whose infos hold masks, trained with and without them.
 
 python benchmarks/masks.py [--updates 200] [--engine numpy]
 
 Both trainings run in one process and take turns update by update, so that a busy moment of the machine
-hits both alike. The ratio is of throughputs, masked over unmasked; the median over all turns is what
-counts.
+affects both alike. The ratio is of throughputs, masked over unmasked: the median over all turns.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from gymnast.config.load import load_config
 from gymnast.policies.device import limit_threads
 from gymnast.training.session import Session, build_session
 
-MOST_COST = 0.10  # of throughput
+MAX_COST = 0.10  # of throughput
 _EDGE = 1.8  # of a track that ends at 2.4
 _BOTH, _NOT_LEFT, _NOT_RIGHT = (np.array(row, np.int8) for row in ((1, 1), (0, 1), (1, 0)))
 
@@ -80,8 +79,8 @@ def main() -> None:
     ratio = statistics.median(a / b for a, b in took)
     print(f"unmasked {samples / unmasked_seconds:9,.0f} env steps/s")
     print(f"masked   {samples / masked_seconds:9,.0f} env steps/s")
-    verdict = "within" if ratio > 1 - MOST_COST else "beyond"
-    print(f"ratio    {ratio:.3f}, {verdict} the {MOST_COST:.0%} that masks may cost")
+    verdict = "within" if ratio > 1 - MAX_COST else "beyond"
+    print(f"ratio    {ratio:.3f}, {verdict} the {MAX_COST:.0%} that masks may cost")
 
 
 if __name__ == "__main__":

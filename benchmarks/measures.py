@@ -1,4 +1,4 @@
-"""One measurement each: a fresh process (or a few), and the figures that came out of it."""
+"""One measurement each: a new process (or a few), and its figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import ours
 from processes import Finished, gymnast, run, script
 
 Sample = dict[str, float]
-Measure = Callable[[int, bool], Sample]  # of a seed, and whether it is to be quick
+Measure = Callable[[int, bool], Sample]  # takes a seed, and whether to be quick
 
 # --- Stable-Baselines3 --------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ def sb3_pong(seed: int, quick: bool) -> Sample:
 
 
 def _until_solved(done: Finished, threshold: float) -> Sample:
-    """Seconds up to the moment the script noted: SB3 is not charged for its exit."""
+    """Seconds up to the time that the script reports: SB3's exit is not counted."""
     found = done.json()
     return {
         "seconds": found["ended_at"] - done.started,

@@ -1,7 +1,7 @@
 """What a step of MiniGrid costs, and its parts: `taskset -c 0 python benchmarks/minigrid_steps.py [ID …]`.
 
-CPU time of this process, best of several rounds, so that a busy machine disturbs little. To measure another
-checkout, put its `src` first: `PYTHONPATH=…/src`.
+CPU time of this process, best of several rounds, so that other load on the machine matters little. To measure
+another checkout, put its `src` first: `PYTHONPATH=…/src`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parts(env_id: str) -> dict[str, float]:
 
     def process_vis() -> Any:
         view = copy.copy(seen)
-        view.grid = list(seen.grid)  # it forgets what is not visible
+        view.grid = list(seen.grid)  # process_vis drops what is not visible
         return view.process_vis((3, 6))
 
     mask, observed = process_vis(), MiniGridEnv.gen_obs(env)

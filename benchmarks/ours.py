@@ -26,7 +26,7 @@ class Trained:
 
     @property
     def sps(self) -> float:
-        """Env steps a second of training, without start-up: what `model.learn` is for SB3."""
+        """Env steps per second of training, without start-up: what `model.learn` is for SB3."""
         return float(self.report["env_steps"]) / float(self.report["seconds"])
 
     def columns(self, *names: str) -> list[tuple[float, ...]]:

@@ -1,4 +1,4 @@
-"""One measurement, one fresh process: its seconds, its peak memory and what it printed.
+"""One measurement, one new process: its seconds, its peak memory and what it printed.
 
 This file and everything the harness itself imports use the standard library alone: a child's peak
 memory starts from its parent's on Linux, so a harness with NumPy in it would inflate every figure.
@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Finished:
-    """A child process that ended well."""
+    """A child process that exited with 0."""
 
     started: float  # wall clock when it was started
     seconds: float  # from before its start until it was gone
@@ -62,10 +62,10 @@ def run(command: Sequence[str | Path], watch: Callable[[int], None] | None = Non
         return Finished(started, seconds, peak, out.read())
 
 
-class Bystanders:
-    """How many cores processes that are not ours kept busy while this was entered: a disturbed figure."""
+class OtherProcesses:
+    """How many cores processes that are not ours kept busy while this was entered: they disturb figures."""
 
-    def __enter__(self) -> Bystanders:
+    def __enter__(self) -> OtherProcesses:
         self.cores = 0.0
         self._since = (time.perf_counter(), _busy_seconds(), _own_seconds())
         return self
@@ -77,7 +77,7 @@ class Bystanders:
 
 
 def _busy_seconds() -> float:
-    """CPU seconds of the whole machine since it started; 0 where the system does not say."""
+    """CPU seconds of the whole machine since it started; 0 where it is unknown."""
     stat = Path("/proc/stat")
     if not stat.exists():
         return 0.0

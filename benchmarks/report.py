@@ -45,7 +45,7 @@ class Record:
 
 
 def processor() -> str:
-    """The kind of CPU, without the machine's name."""
+    """The CPU model, without the machine's name."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     models = (line.split(":", 1)[1].strip() for line in lines if "model name" in line)
@@ -53,13 +53,13 @@ def processor() -> str:
 
 
 def graphics() -> str:
-    """The kind of GPU that NVIDIA's driver tells of; empty where there is none."""
+    """The GPU model as NVIDIA's driver reports it; empty where there is none."""
     query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
     try:
-        told = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
+        names = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return told[0].strip() if told else ""
+    return names[0].strip() if names else ""
 
 
 def machine() -> str:
@@ -79,7 +79,7 @@ def number(value: float) -> str:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Least … median … greatest."""
+    """Minimum … median … maximum."""
     low, middle, high = min(values), statistics.median(values), max(values)
     return number(middle) if low == high else f"{number(low)} … **{number(middle)}** … {number(high)}"
 
@@ -140,11 +140,11 @@ INTRODUCTION = """\
 
 Written by `make bench ARGS=--write`. Gymnast and Stable-Baselines3 run on the same machine in the same
 run, in turn, each measurement in a process of its own; the order changes with every repeat. Figures are
-least … **median** … greatest. Absolute figures differ between machines, and by some 15 % between runs on
-one machine: only the ratios, taken repeat by repeat, are worth quoting.
+minimum … **median** … maximum. Absolute figures differ between machines, and by some 15 % between runs on
+one machine: only the ratios, taken per repeat, are worth quoting.
 
-Stable-Baselines3 runs at its best: one torch thread, evaluation episodes stepped together, and no charge
-for the exit of its process. Gymnast's seconds to a solved env are those of the whole process, timed from
+Stable-Baselines3 runs at its best: one torch thread, evaluation episodes stepped together, and the exit
+of its process not counted. Gymnast's seconds to a solved env are those of the whole process, timed from
 outside, from before its start until it is gone.
 """
 
@@ -160,8 +160,8 @@ def document(records: dict[str, Record]) -> str:
     commands = [
         ("make bench", "everything but the long cases"),
         ('make bench ARGS="--quick"', "one or two repeats, fewer steps"),
-        *((f'make bench ARGS="--only {name}"', "left out unless named") for name in opt_in),
-        ('make bench ARGS="--write"', "also renews this page"),
+        *((f'make bench ARGS="--only {name}"', "only runs if named") for name in opt_in),
+        ('make bench ARGS="--write"', "also updates this page"),
     ]
     lines += ["## Running it", "", "```", *(f"{command:<44} # {what}" for command, what in commands), "```"]
     return "\n".join(lines) + "\n"

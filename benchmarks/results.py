@@ -1,7 +1,7 @@
 """Trains the presets with several seeds and writes docs/results.md: `python benchmarks/results.py --help`.
 
-Every figure is of a run made here and now: training by `gymnast train`, then a greedy evaluation of
-the best checkpoint by `gymnast eval` on seeds that neither training nor its own evaluations drew.
+Every figure is of a new run: training by `gymnast train`, then a greedy evaluation of the best checkpoint
+by `gymnast eval` on seeds that neither training nor its own evaluations used.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ROWS = (
     Row("MountainCar-v0:ppo", -110),
     Row("MountainCar-v0:ppo-count", -110),
     Row("MountainCarContinuous-v0:ppo", 90),
-    # the best stationary policy is worth 0.7402; 2,000 episodes give that ± 0.01, too coarse for this aim
+    # the best stationary policy scores 0.7402; 2,000 episodes give that ± 0.01, too coarse for this aim
     Row("FrozenLake-v1:ppo", 0.73, episodes=20_000),
     Row("FrozenLake-v1:ppo-sure-footed", 1),
     Row("CliffWalking-v1:ppo", -13),
@@ -62,7 +62,7 @@ ROWS = (
     Row("MinAtar/Mix:ppo", 5, seeds=2, opt_in=True),
     Row("VizDoom-Mix:ppo", 540, opt_in=True),
     Row("LunarLanderContinuous-v3:ppo", 250),
-    # the best arm pays 93.5 (the next one 91.3), and 130.4 (94.7), in the mean of an episode
+    # the best arm returns 93.5 per episode on average (the next one 91.3), and 130.4 (94.7)
     Row("gymnast/Bandit-v0:ppo", 93, episodes=1000),
     Row("gymnast/Bandit-v0:ppo-gaussian", 128, episodes=1000),
     Row("CartPole-v1:a2c", 475, seeds=5),
@@ -70,7 +70,7 @@ ROWS = (
     Row("FrozenLake-v1:reinforce", 0.72, episodes=20_000),
     Row("LunarLander-v3:a2c", 200),
     Row("LunarLanderContinuous-v3:a2c", 200),
-    # what only a memory can do: the pole without velocities; a sign that has to be remembered (without: 0)
+    # tasks that need a memory: the pole without velocities; a sign that has to be remembered (without: 0)
     Row("CartPole-v1:ppo-lstm", 475, seeds=5),
     Row("gymnast/TMaze-v0:ppo-lstm", 1, episodes=1000),
     Row("gymnast/TMaze-v0:ppo-gru", 1, episodes=1000),
@@ -81,7 +81,7 @@ ROWS = (
     Row("ALE/Pong-v5:ppo-gpu-deterministic", 20, episodes=20, seeds=1, opt_in=True),
     Row("ALE/Breakout-v5:ppo-gpu", 300, episodes=20, seeds=1, opt_in=True),
     Row("VizDoom-Basic-v0:ppo", 80, episodes=200),
-    # 2,100 is to have lived until the timeout; health is paid for in training
+    # 2,100 means alive until the timeout; in training, health is rewarded
     Row("VizDoom-HealthGathering-v0:ppo", 1000),
     Row("VizDoom-DefendTheCenter-v0:ppo", 15, opt_in=True),
     Row("MinAtar/Breakout-v1:ppo", 15),
@@ -91,19 +91,19 @@ ROWS = (
     Row("Hopper-v5:ppo", 2383, opt_in=True),
     Row("Walker2d-v5:ppo", 2288, opt_in=True),
     Row("InvertedPendulum-v5:ppo", 963, opt_in=True),
-    # random buttons earn about 200
+    # random buttons score about 200
     Row("Retro/Airstriker-Genesis:ppo", 400, episodes=50, seeds=2, opt_in=True),
     Row("BipedalWalker-v3:ppo", 280, opt_in=True),
 )
 
 
 class Cores:
-    """Hands each of several runs side by side one core of its own, so that none slows another down."""
+    """Gives each of several parallel runs one core of its own, so that none slows another down."""
 
     def __init__(self, jobs: int) -> None:
         self.every = sorted(os.sched_getaffinity(0)) if jobs > 1 else []
         if jobs > len(self.every) > 0:
-            raise SystemExit(f"--jobs {jobs}: this machine has {len(self.every)} cores to share out")
+            raise SystemExit(f"--jobs {jobs}: this machine has only {len(self.every)} cores")
         self._free: SimpleQueue[int] = SimpleQueue()
         for core in self.every[:jobs]:
             self._free.put(core)
@@ -126,7 +126,7 @@ class Cores:
 
 
 def train_and_score(row: Row, seed: int, runs_dir: Path, pinned: list[str], cores: str) -> dict[str, Any]:
-    """One run: its cost, and its score on fresh episodes."""
+    """One run: its cost, and its score on new episodes."""
     command = [*pinned, *gymnast("train", row.ref, f"seed={seed}", "--json", "--runs-dir", runs_dir)]
     trained = run(command).json()
     where = ("--runs-dir", runs_dir, "--episodes", row.episodes, "--seed", EVAL_SEED + seed, "--json")
@@ -152,10 +152,10 @@ def train_and_score(row: Row, seed: int, runs_dir: Path, pinned: list[str], core
 INTRODUCTION = """\
 # Results
 
-Written by `make results` from runs of {when}. Every row is the packaged preset as it stands, trained until
+Written by `make results` from runs of {when}. Every row is the packaged preset as it is, trained until
 its evaluation reached the preset's threshold or its budget was spent. The score is the mean return ±
 standard deviation over whole episodes of the env itself (wrappers meant for training are left out), greedy,
-by the best checkpoint, on other seeds than training's. One line for each training seed.
+by the best checkpoint, on seeds not used in training. One line per training seed.
 {machines}
 
 | trained with | score | aim | episodes | env steps | seconds | |
@@ -184,12 +184,12 @@ def document(records: dict[str, list[dict[str, Any]]]) -> str:
     lines += [
         "",
         "FrozenLake is scored over 20,000 episodes: by dynamic programming, the best policy that does not "
-        "know the time reaches the goal with probability 0.7402 (0.7442 if it does), and over 2,000 "
-        "episodes luck alone moves its score by ± 0.01.",
+        "see the time reaches the goal with probability 0.7402 (0.7442 if it does), and over 2,000 "
+        "episodes chance alone moves its score by ± 0.01.",
         "",
-        "A mix plays as many episodes of each task; its score is the mean over tasks, each in brackets.",
+        "A mix plays equally many episodes of each task; its score is the mean over tasks, each in brackets.",
         "",
-        'A score in bold reached the aim. `make results ARGS="--only Taxi-v4:ppo"` renews one row.',
+        'A score in bold reached the aim. `make results ARGS="--only Taxi-v4:ppo"` updates one row.',
         "",
     ]
     return "\n".join(lines)
@@ -198,11 +198,9 @@ def document(records: dict[str, list[dict[str, Any]]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", choices=[row.ref for row in ROWS])
+    parser.add_argument("--seeds", type=int, help="train with seeds 1 … this; default: as in the table")
     parser.add_argument(
-        "--seeds", type=int, help="train with seeds 1 … this; unless given: as the table has it"
-    )
-    parser.add_argument(
-        "--jobs", type=int, default=1, help="runs side by side, each on a core of its own (Linux)"
+        "--jobs", type=int, default=1, help="parallel runs, each on a core of its own (Linux)"
     )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the runs in this folder")
     options = parser.parse_args()
@@ -212,7 +210,7 @@ def main() -> None:
     cores = Cores(options.jobs)
     pool = ThreadPoolExecutor(options.jobs)
     try:
-        under_way: dict[str, list[Future[dict[str, Any]]]] = {
+        pending: dict[str, list[Future[dict[str, Any]]]] = {
             row.ref: [
                 pool.submit(cores.train_and_score, row, seed, runs_dir)
                 for seed in range(1, (options.seeds or row.seeds) + 1)
@@ -221,7 +219,7 @@ def main() -> None:
         }
         for row in rows:
             found = []
-            for run_of_seed in under_way[row.ref]:
+            for run_of_seed in pending[row.ref]:
                 found.append(run_of_seed.result())
                 print(f"{row.ref} {json.dumps(found[-1])}", file=sys.stderr, flush=True)
             median = statistics.median(one["mean_return"] for one in found)

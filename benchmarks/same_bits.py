@@ -2,7 +2,7 @@
 
 Each case is a short training, once under each checkout's `src/`, in a process of its own. Compared are the
 weights of the last checkpoint and every number of every metrics row that does not measure time. Bits differ
-between CPUs and library versions, so nothing is kept: both sides run here and now.
+between CPUs and library versions, so nothing is stored: both sides run now.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _digest(value: Any) -> str:
 
 
 def compare(name: str, before: Path, after: Path) -> list[str]:
-    """What differs in one case, a line each."""
+    """What differs in one case, one line each."""
     words, steps = CASES[name]
     try:
         old, new = trained(before, words, steps), trained(after, words, steps)

@@ -1,6 +1,6 @@
 """Stable-Baselines3's side of each comparison: one measurement in this process, one JSON line out.
 
-It gets its best: one torch thread for small networks, where it is faster than two, evaluation episodes
+It runs at its best: one torch thread for small networks, where it is faster than two, evaluation episodes
 stepped together, and the long evaluation only once a short one has passed.
 """
 
@@ -105,7 +105,7 @@ class StopWhenSolved(BaseCallback):
         return self.score < self.threshold
 
     def _mean_return(self, episodes: int) -> float:
-        # one env an episode, all in one batch: far faster for SB3 than one env after another
+        # one env per episode, all in one batch: far faster for SB3 than one env after another
         envs = make_vec_env(self.env_id, n_envs=episodes, seed=self.eval_seed)
         mean, _ = evaluate_policy(self.model, envs, n_eval_episodes=episodes, deterministic=True)
         envs.close()
@@ -113,7 +113,7 @@ class StopWhenSolved(BaseCallback):
 
 
 def steps(seed: int, env_steps: int, env_id: str, algo: str = "ppo") -> dict[str, float]:
-    """Env steps a second, rollout and learning together, without start-up."""
+    """Env steps per second, rollout and learning together, without start-up."""
     model: A2C | PPO
     if env_id == PONG:
         model = pong(seed)
@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("--env", choices=[CARTPOLE, LUNARLANDER, PONG], default=CARTPOLE)
     parser.add_argument("--algo", choices=["ppo", "a2c"], default="ppo", help="of `steps`")
     options = parser.parse_args()
-    if options.env != PONG:  # convolutions are worth every core
+    if options.env != PONG:  # convolutions profit from every core
         torch.set_num_threads(1)
     if options.what == "steps":
         found = steps(options.seed, options.env_steps, options.env, options.algo)

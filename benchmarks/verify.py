@@ -1,6 +1,6 @@
 """Scores a run's best checkpoint in plain Gymnasium envs, by a loop that shares nothing with training's.
 
-The envs' seeds are far from those that training and its own evaluations draw.
+The envs' seeds are far from those that training and its own evaluations use.
 """
 
 from __future__ import annotations
