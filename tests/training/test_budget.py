@@ -82,7 +82,7 @@ def test_training_return_stops_at_once(train: Train, tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, updates=10**4, eval__every=0, stop__train_return=15)
     rows = run.metrics()
     assert run.outcome.status == "finished"
-    assert "15 was wanted" in run.outcome.reason
+    assert "(target 15)" in run.outcome.reason
     assert rows[-1]["time/episodes"] >= 100, "a full window"
     assert rows[-1]["train/return_plain/mean"] >= 15
     assert all(row["train/return_plain/mean"] < 15 for row in rows[:-1] if row["time/episodes"] >= 100)

@@ -212,7 +212,7 @@ def test_solved_is_recorded_where_it_does_not_stop(train: Train, tmp_path: Path)
     other = train("CartPole-v1:ppo", tmp_path, stop__eval_return=5, env__spec__solved_at=400)
     assert (other.outcome.status, other.outcome.solved) == ("finished", False)
     assert other.outcome.env_steps == 2 * STEPS
-    assert "5 was wanted" in other.outcome.reason
+    assert "(target 5)" in other.outcome.reason
 
 
 def test_key_evaluates_at_once(

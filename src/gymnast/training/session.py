@@ -67,13 +67,13 @@ class Session:
         wanted = self.stop_at
         if wanted is None or score.mean < wanted:
             return None
-        return f"evaluation reached {score.mean:.4g}, {wanted:g} was wanted"
+        return f"evaluation reached {score.mean:.4g} (target {wanted:g})"
 
     def over(self) -> str | None:
         """Why training ends, whatever the evaluation scores; None if it continues."""
         wanted, train_return = self.config.stop.train_return, self.state.train_return
         if wanted is not None and train_return is not None and train_return >= wanted:
-            return f"the training return reached {train_return:.4g}, {wanted:g} was wanted"
+            return f"the training return reached {train_return:.4g} (target {wanted:g})"
         return self.budget.spent(self.state)
 
     def close(self) -> None:
