@@ -24,7 +24,7 @@ import action_envs
 from gymnast import api
 from gymnast.algorithms.table import ALGORITHMS
 from gymnast.envs.backends import in_process
-from gymnast.errors import RunFailed
+from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies import factored, policy
 from gymnast.spaces import action_form
 from gymnast.training import update
@@ -186,11 +186,11 @@ def test_loaded_policy_gives_the_envs_own_actions(tmp_path: Path) -> None:
             assert choice[do]
             assert gears[0][pair[0]]
             assert gears[1][pair[1]]
-    with pytest.raises(api.GymnastError, match="mask of observation 1 forbids every action"):
+    with pytest.raises(GymnastError, match="mask of observation 1 forbids every action"):
         flat = np.ones((6, 10))
         flat[1, :4] = 0
         agent.predict(np.array(contexts), masks=flat)
-    with pytest.raises(api.GymnastError, match="1 action masks are given for 6 observations"):
+    with pytest.raises(GymnastError, match="1 action masks are given for 6 observations"):
         agent.predict(np.array(contexts), masks=masks[:1])
 
 
@@ -272,9 +272,9 @@ def _masks_left_out_of_the_update(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _masks_left_out_of_the_rollouts_log_probs(monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluate = policy.Policy.evaluate
+    evaluate = policy.Policy.evaluate_actions
     monkeypatch.setattr(
-        policy.Policy, "evaluate", lambda self, x, actions, masks=None: evaluate(self, x, actions)
+        policy.Policy, "evaluate_actions", lambda self, x, actions, masks=None: evaluate(self, x, actions)
     )
 
 
