@@ -1,7 +1,8 @@
 """A recorded trace: the steps of one or more episodes as columns, with their pictures.
 
 Each row is one observation, so an episode of L steps has L + 1 rows. What the policy decided on an
-observation, and the result, are in that observation's row; an episode's last row has neither (`last`). docs/traces.md lists the columns.
+observation, and the result, are in that observation's row; an episode's last row has neither (`last`).
+docs/traces.md lists the columns.
 """
 
 from __future__ import annotations
