@@ -249,6 +249,27 @@ def test_a_snapshot_with_a_lost_worker_starts_its_episodes_afresh() -> None:
         again.close()
 
 
+def test_a_lost_worker_cannot_be_captured_and_the_next_step_replaces_it() -> None:
+    config = EnvConfig(id="CartPole-v1", workers=2, restarts=PATIENT)
+    envs = build_envs(config, n_envs=2, seed=0, backend="workers")
+    try:
+        envs.reset()
+        envs.step(GO[:2])
+        states = envs.capture([0, 1])
+        os.kill(envs.process_ids[1], signal.SIGKILL)
+        with pytest.raises(EnvFailure, match=r"env 1 .* is lost: .* SIGKILL; the next step replaces it"):
+            envs.capture([0, 1])
+        with pytest.raises(EnvFailure, match="env 1"):
+            envs.begin_from([1, 0], states)
+        step = envs.step(GO[:2])
+        assert step.lost is not None
+        assert step.lost.tolist() == [False, True]
+        assert envs.begin_from([1, 0], states).shape == (2, 4)
+        assert envs.step(GO[:2]).lost is None
+    finally:
+        envs.close()
+
+
 def test_pauses_double_for_the_same_envs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr("gymnast.envs.backends.restarts.time.sleep", pauses.append)

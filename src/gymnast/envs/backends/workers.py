@@ -332,8 +332,8 @@ class WorkerEnvs:
             try:
                 answer = worker.answer(self._start_patience)
                 said: Any = None if answer == Answer.DONE else worker.message(self._start_patience)
-            except WorkerLost:
-                problem = problem or self._failure(worker)
+            except WorkerLost as lost:
+                problem = problem or self._lost_for_now(worker, str(lost))
                 continue
             if answer == Answer.FAILED:
                 problem = problem or EnvFailure(**said)
@@ -343,6 +343,12 @@ class WorkerEnvs:
         if problem is not None:
             raise problem
         return answers
+
+    def _lost_for_now(self, worker: Worker, reason: str) -> EnvFailure:
+        if self._restarts.spent:
+            return self._failure(worker)
+        index = worker.rows[0]
+        return EnvFailure(index, self.seeds[index], f"is lost: {reason}; the next step replaces it")
 
     @property
     def process_ids(self) -> list[int]:
