@@ -46,7 +46,7 @@ def test_a_mission_that_never_changes_is_left_out() -> None:
 @pytest.mark.parametrize(
     "env_id", ["MiniGrid-GoToDoor-5x5-v0", "MiniGrid-PutNear-6x6-N2-v0", "BabyAI-GoToLocal-v0"]
 )
-def test_missions_are_told_apart_by_their_words(env_id: str) -> None:
+def test_missions_differ_by_their_words(env_id: str) -> None:
     env = build(env_id)
     seen: dict[str, bytes] = {}
     for seed in range(25):

@@ -135,7 +135,7 @@ def test_time_is_counted_from_when_a_worker_was_asked() -> None:
         envs.close()
 
 
-def test_what_a_lost_env_would_have_told_is_not_made_up() -> None:
+def test_values_of_a_lost_episode_are_not_made_up() -> None:
     config = EnvConfig(
         id="sample_envs:Tells", workers=2, wrappers=("sample_envs:CountsOnes",), restarts=PATIENT
     )
@@ -229,7 +229,7 @@ def test_children_of_a_lost_worker_end_with_it(tmp_path: Path) -> None:
         envs.close()
 
 
-def test_a_snapshot_with_a_lost_worker_starts_its_episodes_afresh() -> None:
+def test_a_snapshot_with_a_lost_worker_starts_new_episodes_there() -> None:
     config = EnvConfig(id="CartPole-v1", workers=2, restarts=PATIENT)
     envs = build_envs(config, n_envs=2, seed=0, backend="workers")
     again = build_envs(config, n_envs=2, seed=0, backend="workers")

@@ -226,7 +226,7 @@ def test_atari_in_workers_repeats_from_a_captured_state() -> None:
     check_law({"id": "ALE/Breakout-v5", "atari": {"obs": "ram"}, "workers": 2}, 2, 2, "workers")
 
 
-def test_native_cartpole_repeats_an_episode_and_goes_on_with_its_own_starts() -> None:
+def test_native_cartpole_repeats_an_episode_and_then_draws_new_starts() -> None:
     envs = build_envs(EnvConfig(id="CartPole-v1"), n_envs=3, seed=5, backend="native")
     obs = envs.reset()
     actions = [np.array([at % 2, 1, at % 3 > 0]) for at in range(12)]
@@ -318,7 +318,7 @@ def test_states_of_another_task_env_or_backend_are_refused() -> None:
 
 
 @pytest.mark.parametrize("backend", ["sync", "workers"])
-def test_envs_without_a_state_refuse_and_say_which_layer(backend: str) -> None:
+def test_envs_without_a_state_refuse_and_name_the_layer(backend: str) -> None:
     config = EnvConfig(id="CartPole-v1", wrappers=("sample_envs:PlusOne",), workers=1)
     envs = build_envs(config, n_envs=2, seed=0, backend=backend)
     try:

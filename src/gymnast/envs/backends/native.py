@@ -55,7 +55,7 @@ def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str
 
 
 def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True, groups: int = 1) -> Envs:
-    """The vectorised env behind the contract; `why_not_native` must have said None."""
+    """The vectorised env behind the contract; `why_not_native` must have returned None."""
     if (native := family_of(config.id).native) is not None:
         envs: Envs = load_hook(f"{native}:build_native")(config, seeds, training=training, groups=groups)
         return envs

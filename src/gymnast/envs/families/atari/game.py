@@ -1,7 +1,7 @@
 """A single Atari game as a Gymnasium env: for videos, wrappers, RAM and objects.
 
 It plays by the same rules as `native.py` and shows the same pictures, so a policy may go from one to the
-other. Unlike there, all of a game's state can be carried across a resume.
+other. Unlike there, a resume is exact.
 """
 
 from __future__ import annotations
