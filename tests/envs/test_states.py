@@ -421,3 +421,29 @@ def test_the_picture_is_that_of_the_state_at_once(config: dict[str, Any], n_envs
             assert (later != picture).any()
     finally:
         env.close()
+
+
+@pytest.mark.skipif(find_spec("ale_py") is None, reason="needs ale_py")
+def test_the_sticky_action_is_found_beyond_the_block_of_random_numbers_in_use() -> None:
+    from gymnast.envs.families.atari.games import load_ale, rom_path
+    from gymnast.envs.families.atari.sticky import StickyAction, _block_before
+
+    ale = load_ale()
+    ale.setFloat("repeat_action_probability", 0.9)
+    ale.setInt("random_seed", 3)
+    ale.loadROM(rom_path("breakout"))
+    sticky = StickyAction(ale, 0.9)
+    ale.act(0)
+    first, used = sticky._random()
+    assert used == 2
+    for _ in range(312):
+        ale.act(0)
+    second, used = sticky._random()
+    assert used == 2
+    np.testing.assert_array_equal(_block_before(second), first)
+    settings = {"obs": "ram", "sticky": 0.9, "noop_max": 0}  # 78 steps of 4 frames use a block up
+    config = EnvConfig.model_validate({"id": "ALE/SpaceInvaders-v5", "atari": settings})
+    envs = build_envs(config, n_envs=1, seed=5, backend="sync")
+    for before in (77, 78, 79):
+        check_repeats(envs, [0], before=before, after=12, seed=before)
+    envs.close()
