@@ -120,7 +120,7 @@ def test_masks_of_buttons_become_masks_of_combinations() -> None:
             ),
             r"no button 'RIGTH' \(did you mean 'RIGHT'",
         ),
-        (lambda: ActionCombinations(Takes(gym.spaces.MultiDiscrete([2, 2])), [[0, 5]]), "no action of"),
+        (lambda: ActionCombinations(Takes(gym.spaces.MultiDiscrete([2, 2])), [[0, 5]]), "not an action of"),
         (lambda: ActionCombinations(Takes(gym.spaces.MultiBinary(2)), "left"), "a list of lists of buttons"),
     ],
 )
