@@ -133,7 +133,7 @@ def test_worker_that_is_killed_is_replaced_and_the_run_goes_on(
     assert [row["env/restarts"] for row in rows] == [0, 0, 1, 1, 1, 1]
     # Whole episodes pay 10; of the two that were cut off at the sixth of their ten steps nothing is told.
     assert {row["train/return/min"] for row in rows} == {row["train/return/max"] for row in rows} == {10.0}
-    said = "envs 2 to 3 are lost: the worker process was killed by SIGKILL; started anew in a fresh process"
+    said = "envs 2 to 3 are lost: the worker process was killed by SIGKILL; restarted in a new process"
     assert said in run.folder.log_path.read_text()
     assert f"warning: {said}" in capsys.readouterr().err
 
