@@ -15,8 +15,7 @@ _NUMBER = re.compile(r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)"
 class Section(BaseModel):
     """Base of every config section: frozen, and an unknown key is an error."""
 
-    # Sections are built as part of the whole config; a validator of its own for each would take as long again.
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 
 class MisfitError(ValueError):
