@@ -138,7 +138,7 @@ def test_a_mask_that_an_env_does_not_give_is_missed_at_once() -> None:
         envs.reset()
 
 
-def test_where_masks_cannot_be_is_said() -> None:
+def test_masks_where_there_are_none_raise_a_clear_error() -> None:
     with pytest.raises(GymnastError, match=r"native cannot step.*action_masks needs single envs"):
         build_envs(EnvConfig(id="CartPole-v1", action_masks=True, backend="native"), n_envs=4, seed=0)
     for backend in ("sync", "workers"):

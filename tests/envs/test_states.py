@@ -226,7 +226,7 @@ def test_atari_in_workers_repeats_from_a_captured_state() -> None:
     check_law({"id": "ALE/Breakout-v5", "atari": {"obs": "ram"}, "workers": 2}, 2, 2, "workers")
 
 
-def test_native_cartpole_repeats_an_episode_and_goes_on_with_its_own_starts() -> None:
+def test_native_cartpole_repeats_an_episode_and_then_draws_new_starts() -> None:
     envs = build_envs(EnvConfig(id="CartPole-v1"), n_envs=3, seed=5, backend="native")
     obs = envs.reset()
     actions = [np.array([at % 2, 1, at % 3 > 0]) for at in range(12)]
@@ -318,7 +318,7 @@ def test_states_of_another_task_env_or_backend_are_refused() -> None:
 
 
 @pytest.mark.parametrize("backend", ["sync", "workers"])
-def test_envs_without_a_state_refuse_and_say_which_layer(backend: str) -> None:
+def test_envs_without_a_state_refuse_and_name_the_layer(backend: str) -> None:
     config = EnvConfig(id="CartPole-v1", wrappers=("sample_envs:PlusOne",), workers=1)
     envs = build_envs(config, n_envs=2, seed=0, backend=backend)
     try:
@@ -421,3 +421,29 @@ def test_the_picture_is_that_of_the_state_at_once(config: dict[str, Any], n_envs
             assert (later != picture).any()
     finally:
         env.close()
+
+
+@pytest.mark.skipif(find_spec("ale_py") is None, reason="needs ale_py")
+def test_the_sticky_action_is_found_beyond_the_block_of_random_numbers_in_use() -> None:
+    from gymnast.envs.families.atari.games import load_ale, rom_path
+    from gymnast.envs.families.atari.sticky import StickyAction, _block_before
+
+    ale = load_ale()
+    ale.setFloat("repeat_action_probability", 0.9)
+    ale.setInt("random_seed", 3)
+    ale.loadROM(rom_path("breakout"))
+    sticky = StickyAction(ale, 0.9)
+    ale.act(0)
+    first, used = sticky._random()
+    assert used == 2
+    for _ in range(312):
+        ale.act(0)
+    second, used = sticky._random()
+    assert used == 2
+    np.testing.assert_array_equal(_block_before(second), first)
+    settings = {"obs": "ram", "sticky": 0.9, "noop_max": 0}  # 78 steps of 4 frames use a block up
+    config = EnvConfig.model_validate({"id": "ALE/SpaceInvaders-v5", "atari": settings})
+    envs = build_envs(config, n_envs=1, seed=5, backend="sync")
+    for before in (77, 78, 79):
+        check_repeats(envs, [0], before=before, after=12, seed=before)
+    envs.close()

@@ -171,16 +171,16 @@ def test_dropout_and_batch_norm_work_in_updates_alone(config: dict[str, Any], sp
     assert_allclose(network.infer(x)[0], at_first)
     assert_allclose(network.act(x[:4])[0], at_first[:, :4], rtol=1e-4, atol=1e-6)  # whatever the batch is
     statistics = {name: network.arrays()[name] for name in ours.layout.buffers()}
-    network.begin_update(np.random.default_rng(0))
-    first = network.forward(network.to_engine(x))[0].numpy()
-    second = network.forward(network.to_engine(x))[0].numpy()
+    with network.updating(np.random.default_rng(0)):
+        first = network.forward(network.to_engine(x))[0].numpy()
+        second = network.forward(network.to_engine(x))[0].numpy()
     assert np.abs(first - at_first).max() > 1e-5  # so the first ratio of PPO is not 1
     assert (np.abs(first - second).max() > 1e-5) == ("dropout" in config)
     moved = [name for name, value in statistics.items() if (network.arrays()[name] != value).any()]
     assert bool(moved) == ("batch_norm" in config)
-    network.begin_update(np.random.default_rng(0))
-    if "batch_norm" not in config:
-        assert_allclose(network.forward(network.to_engine(x))[0].numpy(), first)  # the run's own randomness
+    with network.updating(np.random.default_rng(0)):
+        if "batch_norm" not in config:  # the run's own randomness
+            assert_allclose(network.forward(network.to_engine(x))[0].numpy(), first)
 
 
 def test_statistics_of_batch_norm_travel_with_the_weights() -> None:

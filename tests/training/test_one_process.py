@@ -15,6 +15,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from gymnast import api
@@ -67,15 +68,24 @@ def process_state() -> dict[str, Any]:
         "warnings": list(warnings.filters),
         "threads": blas(),
         "random": np.random.get_state()[1].tolist(),  # noqa: NPY002  - that nothing touches it
+        "torch threads": torch.get_num_threads(),
+        "torch random": torch.random.get_rng_state().tolist(),
         "errors": np.geterr(),
     }
 
 
+@pytest.mark.parametrize(
+    "changes", [{}, {"engine": "torch"}, {"policy__dropout": 0.2}], ids=["numpy", "torch", "torch-dropout"]
+)
 def test_two_trainings_in_two_threads_learn_as_each_alone(
-    train: Train, tmp_path: Path, assert_same_run: Callable[[api.Run, api.Run], None]
+    train: Train,
+    tmp_path: Path,
+    assert_same_run: Callable[[api.Run, api.Run], None],
+    changes: dict[str, Any],
 ) -> None:
     def run(seed: int, folder: str) -> api.Run:
-        return train("CartPole-v1:ppo", tmp_path / folder, updates=60, seed=seed)
+        updates = 12 if changes else 60
+        return train("CartPole-v1:ppo", tmp_path / folder, updates=updates, seed=seed, **changes)
 
     alone = [run(seed, "alone") for seed in (1, 2)]
     before = process_state()

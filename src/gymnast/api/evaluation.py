@@ -86,7 +86,7 @@ def evaluate(
     try:
         policy = rebuild_policy(config, envs.observation_space, envs.action_space, arrays)
         rng = sampling_rng(seed, checkpoint.env_steps) if stochastic else None
-        with limit_threads(policy.layout, envs.n_envs):
+        with limit_threads(policy.network, envs.n_envs):
             score = score_policy(policy, envs, episodes, rng=rng)
     except EnvFailure as failure:
         raise RunFailed(f"{config.env.id}: {failure}") from failure

@@ -88,12 +88,12 @@ def episode_values(env: gym.Env[Any, Any]) -> tuple[str, ...]:
 
 
 def is_alone(env: gym.Env[Any, Any]) -> bool:
-    """Whether a process can hold one such env alone: its class says `one_per_process = True`."""
+    """Whether a process can hold one such env alone: its class has `one_per_process = True`."""
     return bool(getattr(env.unwrapped, "one_per_process", False))
 
 
 def one_per_process(config: EnvConfig) -> bool:
-    """The same, told without building one."""
+    """The same, without building one."""
     spec = find_spec(config.id)
     created = load_class(config.id, gym.Env, "env") if spec is None else _entry_class(spec)
     return bool(getattr(created, "one_per_process", False))
@@ -132,7 +132,7 @@ def find_spec(env_id: str) -> gym.envs.registration.EnvSpec | None:
 
 
 def _older_hint(env_id: str) -> str:
-    """What a family has to say of an id that was once one of its; "" if none has."""
+    """A family's hint for an id that was once one of its; "" if there is none."""
     hints = (load_hook(family.hint)(env_id) for family in FAMILIES if family.hint is not None)
     return next((hint for hint in hints if hint), "")
 
@@ -204,7 +204,7 @@ def _arguments(config: EnvConfig, render_mode: str | None) -> dict[str, Any]:
 
 
 def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
-    """Call `make`; what can go wrong is told as the user's to mend."""
+    """Call `make`; what goes wrong becomes an error that the user can fix."""
     try:
         env: gym.Env[Any, Any] = make()
         return env

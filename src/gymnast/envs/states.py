@@ -159,7 +159,7 @@ def _written(layer: gym.Env[Any, Any]) -> dict[str, Any] | None:
 
 
 def fresh_state(seed: int) -> dict[str, Any]:
-    """In place of the state of an env that is lost: whoever restores it begins a new episode."""
+    """In place of the state of an env that is lost: restoring it begins a new episode."""
     return {"seed": seed, "episodes": 1, "random": random_state(np.random.default_rng(seed))}
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from gymnast.errors import GymnastError
 from gymnast.policies.layout import PolicyLayout
-from gymnast.processes.threads import one_blas_thread
+from gymnast.processes.threads import one_blas_thread, one_torch_thread
+
+if TYPE_CHECKING:
+    from gymnast.policies.policy import Network
 
 _WORTH_A_GPU = 1_000_000  # parameters of an MLP; below, launching its kernels takes longer than a CPU does
 # Small matrix products lose more to handing work over than a second core wins back: one thread is faster up
@@ -42,7 +47,13 @@ def check_precision(precision: str, layout: PolicyLayout) -> None:
         )
 
 
-def limit_threads(layout: PolicyLayout, batch_size: int) -> AbstractContextManager[object]:
-    """One BLAS thread for small networks, all of them for large ones."""
-    largest = max((a * b for trunk in layout.trunks for a, b in pairwise(trunk.widths)), default=0)
-    return one_blas_thread() if batch_size * largest <= SMALL_MULTIPLICATIONS else nullcontext()
+@contextmanager
+def limit_threads(network: Network, batch_size: int) -> Iterator[None]:
+    """One thread for small networks, all of them for large ones."""
+    trunks = network.layout.trunks
+    largest = max((a * b for trunk in trunks for a, b in pairwise(trunk.widths)), default=0)
+    with (
+        one_blas_thread() if batch_size * largest <= SMALL_MULTIPLICATIONS else nullcontext(),
+        one_torch_thread() if network.wants_one_torch_thread else nullcontext(),
+    ):
+        yield

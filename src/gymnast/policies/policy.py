@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -35,6 +36,7 @@ class Network(Protocol):
     gradients: Array  # [P]
     critic_spans: list[slice]  # where the critic's own lie in both
     on_gpu: bool  # whether it computes elsewhere than where NumPy's arrays are
+    wants_one_torch_thread: bool  # a small network of the torch engine on a CPU is faster so
     records: bool  # whether steps of learning can be recorded and replayed (`torch/graphs.py`)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -58,8 +60,8 @@ class Network(Protocol):
     ) -> None:
         """The gradient of the last forward pass, into the flat gradient vector."""
 
-    def begin_update(self, rng: np.random.Generator) -> None:
-        """Before the first forward pass of an update."""
+    def updating(self, rng: np.random.Generator) -> AbstractContextManager[None]:
+        """Around an update: its own randomness follows from `rng`."""
 
     def to_engine(self, array: np.ndarray) -> Array:
         """A NumPy array as the engine's own."""

@@ -10,6 +10,7 @@ from typing import Any
 _lock = threading.Lock()
 _users = 0
 _holder: _Holder | None = None
+_torch_users = _torch_threads = 0
 
 
 @contextmanager
@@ -29,6 +30,26 @@ def one_blas_thread() -> Iterator[None]:
             yield
     finally:
         _leave()
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """The same for torch, which has one number for the process."""
+    import torch
+
+    global _torch_users, _torch_threads  # noqa: PLW0603  - as torch has
+    with _lock:
+        if _torch_users == 0:
+            _torch_threads = torch.get_num_threads()
+            torch.set_num_threads(1)
+        _torch_users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _torch_users -= 1
+            if _torch_users == 0:
+                torch.set_num_threads(_torch_threads)
 
 
 class _Holder:

@@ -77,7 +77,7 @@ def keep_trace(
         if value < least:
             raise GymnastError(f"{name} must be at least {least:,}, got {value}")
     keeper = TraceKeeper(max_bytes)
-    with limit_threads(player.policy.layout, 1):
+    with limit_threads(player.policy.network, 1):
         for _ in keeper.keep(iter_steps(env, player, episodes=episodes, max_steps=max_steps)):
             pass
     return keeper.trace(**describe(env, player), **about)

@@ -75,7 +75,7 @@ def record_progress(
             for chapter in chapters:
                 player = player_of(env, config, chapter.checkpoint, stochastic=stochastic, seed=seed)
                 steps = iter_steps(env, player, episodes=1, max_steps=max(1, round(seconds * fps)))
-                with limit_threads(player.policy.layout, 1):
+                with limit_threads(player.policy.network, 1):
                     _encode_chapter(encoder, layout, panels, chapter, steps, shown, fps, played)
                 shown = chapter.env_steps
     except EnvFailure as failure:

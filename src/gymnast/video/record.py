@@ -61,7 +61,7 @@ def record_player(
 ) -> RecordedVideo:
     """A video of a player, encoded while it plays."""
     steps = iter_steps(env, player, episodes=episodes, max_steps=max_steps)
-    with limit_threads(player.policy.layout, 1):
+    with limit_threads(player.policy.network, 1):
         return write_video(path, steps, fps or env.fps, episodes)
 
 

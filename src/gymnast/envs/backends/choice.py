@@ -88,7 +88,7 @@ def _seconds_per_step(envs: Envs) -> float:
 
 
 def _allowed(envs: Envs, actions: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """The actions drawn beforehand, unless masks say that others are wanted now."""
+    """The actions drawn beforehand, unless masks ask for others now."""
     if envs.masks is None:
         return actions
     return random_actions(envs.action_space, envs.n_envs, random, envs.masks)

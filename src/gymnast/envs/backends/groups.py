@@ -80,7 +80,7 @@ class GroupedEnvs:
             fresh = [part.restore(one) for part, one in zip(self._parts, saved, strict=True)]
             if all(obs is None for obs in fresh):
                 return None
-        return self.reset()  # of other groups, or of envs that cannot be carried: all begin anew
+        return self.reset()  # of other groups, or of envs without a state: all begin new episodes
 
     def capture(self, rows: Sequence[int]) -> list[EnvState]:
         rows = checked_rows(rows, self.n_envs)
@@ -107,7 +107,7 @@ class GroupedEnvs:
 
 
 class _InGroup:
-    """A group's envs; a failure is told with the env's place among all of them."""
+    """A group's envs; a failure has the env's number among all of them."""
 
     def __init__(self, envs: Envs, start: int) -> None:
         self._envs, self._start = envs, start

@@ -361,7 +361,7 @@ def _fill(array: np.ndarray, index: int, raw: bytes) -> None:
 
 
 def _float_fields(form: ObservationForm) -> list[str | None]:
-    """The fields of a batch that may hold NaN; None stands for the whole of a plain one."""
+    """The fields of a batch that may hold NaN; None means the whole of a plain one."""
     return [leaf.name or None for leaf in form.leaves if leaf.dtype == np.float32]
 
 

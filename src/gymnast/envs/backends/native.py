@@ -22,7 +22,7 @@ from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_ac
 
 def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str | None = None) -> str | None:
     """Why this env cannot be stepped natively, or None if it can."""
-    if (native := family_of(config.id).native) is not None:
+    if (native := _own_module(config.id)) is not None:
         reason: str | None = load_hook(f"{native}:why_not_native")(
             config, training=training, render_mode=render_mode
         )
@@ -55,8 +55,8 @@ def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str
 
 
 def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True, groups: int = 1) -> Envs:
-    """The vectorised env behind the contract; `why_not_native` must have said None."""
-    if (native := family_of(config.id).native) is not None:
+    """The vectorised env behind the contract; `why_not_native` must have returned None."""
+    if (native := _own_module(config.id)) is not None:
         envs: Envs = load_hook(f"{native}:build_native")(config, seeds, training=training, groups=groups)
         return envs
     n_envs, seed = len(seeds), seeds[0]
@@ -76,6 +76,12 @@ def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True, 
         stepped: Envs = load_hook(hook)(env, seed, {**spec.kwargs, **arguments})
         return stepped
     return NativeEnvs(env, seed)
+
+
+def _own_module(env_id: str) -> str | None:
+    """The module of a family that has a vectorised env of its own."""
+    family = family_of(env_id)
+    return family.native if family.installed else None
 
 
 def why_single(config: EnvConfig, *, training: bool, render_mode: str | None) -> str | None:

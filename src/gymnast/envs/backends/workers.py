@@ -1,4 +1,4 @@
-"""The `workers` backend: envs in several processes, arrays in shared memory, one byte a command."""
+"""The `workers` backend: envs in several processes, arrays in shared memory, one byte per command."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class WorkerEnvs:
 
     @property
     def restarts(self) -> int:
-        """Processes started anew so far."""
+        """Processes restarted so far."""
         return self._restarts.count
 
     def reset(self) -> np.ndarray:
@@ -284,7 +284,7 @@ class WorkerEnvs:
             worker.command(bytes([Command.RESTORE_0 + self._turn]))
             worker.send({"envs": saved[start:stop], "exact": exact})
         _, lost = self._gather(self._start_patience)
-        if lost:  # half of the envs as they were and half anew is nothing that could be told
+        if lost:  # half of the envs restored and half new cannot be reported
             raise self._failure(lost[0])
         return None if exact else self._block.frames[self._turn].step.obs
 
@@ -332,8 +332,8 @@ class WorkerEnvs:
             try:
                 answer = worker.answer(self._start_patience)
                 said: Any = None if answer == Answer.DONE else worker.message(self._start_patience)
-            except WorkerLost:
-                problem = problem or self._failure(worker)
+            except WorkerLost as lost:
+                problem = problem or self._lost_for_now(worker, str(lost))
                 continue
             if answer == Answer.FAILED:
                 problem = problem or EnvFailure(**said)
@@ -343,6 +343,12 @@ class WorkerEnvs:
         if problem is not None:
             raise problem
         return answers
+
+    def _lost_for_now(self, worker: Worker, reason: str) -> EnvFailure:
+        if self._restarts.spent:
+            return self._failure(worker)
+        index = worker.rows[0]
+        return EnvFailure(index, self.seeds[index], f"is lost: {reason}; the next step replaces it")
 
     @property
     def process_ids(self) -> list[int]:

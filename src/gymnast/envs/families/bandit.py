@@ -15,7 +15,7 @@ _LEFT, _TOP, _BOTTOM = 48, 64, 80  # margins around the columns
 
 
 class BanditEnv(gym.Env[Any, Any]):
-    """Pull one of k arms, `horizon` times an episode; the best arm is the one of the greatest mean.
+    """Pull one of k arms, `horizon` times per episode; the best arm is the one of the greatest mean.
 
     arms: the arms' means, or their number; a number draws the means from `arms_seed`, once, so that
         every copy and every episode meets the same arms.
@@ -98,7 +98,7 @@ class BanditEnv(gym.Env[Any, Any]):
 
 
 class _Pulled:
-    """What the arms have paid in this episode, for whoever watches."""
+    """What the arms have paid in this episode, for the picture."""
 
     def __init__(self, arms: int) -> None:
         self.counts, self.sums = [0] * arms, [0.0] * arms
@@ -119,7 +119,7 @@ def draw_bandit(
     reward: float,
     horizon: int,
 ) -> np.ndarray:
-    """One column an arm: filled to the mean of what it has paid, a line at its true mean, its number and its
+    """One column per arm: filled to the mean of what it has paid, a line at its true mean, its number and its
     pulls below. The arm that was pulled last is lit, with what it paid above it."""
     canvas = Canvas(WIDTH, HEIGHT)
     n, best, pulls = len(means), int(np.argmax(means)), int(sum(counts))

@@ -1,8 +1,8 @@
 """MinAtar's games (Young & Tian, 2019) as `MinAtar/Breakout-v1` and so on; needs the extra `minatar`.
 
 The games are the package's own. What is done here is what its Gymnasium env leaves out: pictures that
-stay bytes, labels, seeds that really repeat an episode, a picture to watch, and a state that can be
-carried across a resume. `-v1` has the actions that matter in a game, `-v0` all six.
+stay bytes, labels, seeds that really repeat an episode, a picture to watch, and a state for an exact
+resume. `-v1` has the actions that matter in a game, `-v0` all six.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class MinAtarEnv(gym.Env[Any, Any]):
         self.observation_space = gym.spaces.Box(0, 1, tuple(self._game.state_shape()), np.uint8)
 
     def get_action_meanings(self) -> list[str]:
-        """What each action does, as ALE's envs say it."""
+        """What each action does, as ALE's envs name it."""
         return [LABELS[action] for action in self._actions]
 
     def reset(

@@ -1,4 +1,4 @@
-"""MuJoCo's envs: built without a word, and carried exactly across a resume; needs the extra `mujoco`."""
+"""MuJoCo's envs: built without messages, and resumed exactly; needs the extra `mujoco`."""
 
 from __future__ import annotations
 

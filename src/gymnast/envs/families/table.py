@@ -36,7 +36,7 @@ class Family:
     # Vectorised classes by entry point → the class that steps one behind our contract: (env, seed, arguments)
     vectorised: Mapping[str, str] = field(default_factory=dict)
     older_ids: Mapping[str, str] = field(default_factory=dict)  # accepted names → today's
-    hint: str | None = None  # (id) → what to say of an unknown id that was once one of its, else ""
+    hint: str | None = None  # (id) → a hint for an unknown id that was once one of its, else ""
     unplayable: str | None = None  # () → ids that are registered but cannot be played here
     only_prefixed: bool = False  # its package also registers ids without the prefix: older ones, refused
     versioned: bool = True  # its ids end in -v0 or the like; otherwise a version is dropped
@@ -234,5 +234,5 @@ def misfits(env_id: str, given: Iterable[str]) -> dict[str, str]:
     for key in given:
         if key in FAMILY_SETTINGS and key not in takes:
             families = " and ".join(family.name for family in FAMILIES if key in family.takes)
-            problems[f"env.{key}"] = f"is for {families} environments, and {env_id} is none"
+            problems[f"env.{key}"] = f"is for {families} environments, and {env_id} is not one"
     return problems

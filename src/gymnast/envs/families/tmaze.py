@@ -20,7 +20,7 @@ class TMazeEnv(gym.Env[Any, Any]):
     """Walk down a corridor and turn at its end to the side that a sign named at its beginning.
 
     (After Bakker, 2002, "Reinforcement learning with long short-term memory".) The sign is seen in
-    the first observation alone. Turning in the corridor and going on at the junction does nothing but
+    the first observation alone. Turning in the corridor and going forward at the junction does nothing but
     take time. The right turn pays 1; the wrong one, and running out of time, pay -1.
 
     With a memory the best return is 1. Without one it is at most 0, whatever the policy: at the
@@ -102,7 +102,7 @@ def draw_tmaze(
     length: int, position: int, sign_left: bool, turned: int | None, right: bool | None
 ) -> np.ndarray:
     """The corridor runs to the right; its left is up. `turned` is -1 or 1 once a way was taken, and `right`
-    says whether it was the right one (False as well where time ran out)."""
+    is whether it was the right one (False as well where time ran out)."""
     canvas = Canvas(WIDTH, HEIGHT)
     cell = min(_TALLEST, (WIDTH - 60) / (length + 1))
     left, middle = (WIDTH - cell * (length + 1)) / 2, HEIGHT / 2 + 10
@@ -116,7 +116,7 @@ def draw_tmaze(
     corridor(junction, top - cell * 1.5, cell, cell * 4)
     for step in range(1, length + 1):
         canvas.rectangle(left + cell * step, top, 1, cell, BACKGROUND)
-    # The sign stays in the picture for whoever watches; the agent has seen it in the first step alone.
+    # The sign stays in the picture for the viewer; the agent has seen it in the first step alone.
     tip = -1 if sign_left else 1
     x, y = left + cell / 2, middle + tip * cell * 1.1
     size = cell * 0.28
@@ -128,8 +128,8 @@ def draw_tmaze(
     colour = ACCENT if right is None else GOOD if right else BAD
     canvas.disc(agent_x, agent_y, cell * 0.32, colour)
     if right is not None:
-        said = "correct" if right else "wrong" if turned else "out of time"
-        canvas.text(said, WIDTH / 2, HEIGHT - 32, 24, colour if right else BAD, "centre")
+        result = "correct" if right else "wrong" if turned else "out of time"
+        canvas.text(result, WIDTH / 2, HEIGHT - 32, 24, colour if right else BAD, "centre")
     elif position == 0:
         canvas.text("the sign is seen here, and never again", left, HEIGHT - 32, 20, TEXT)
     return canvas.array()

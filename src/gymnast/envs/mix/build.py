@@ -80,7 +80,7 @@ def task_seed(seed: int, index: int) -> int:
 
 
 def mix_form(config: EnvConfig, *, training: bool = True) -> MixForm:
-    """What one policy sees and does; GymnastError says where tasks do not go together."""
+    """What one policy sees and does; GymnastError names tasks that do not fit together."""
     tasks = config.tasks
     spaces = [_plain_spaces(task.env, training) for task in tasks]
     return MixForm(
@@ -113,7 +113,7 @@ def shares(weights: Sequence[float], n_envs: int) -> list[int]:
     """Copies of each task: one each, then each further one to the task furthest below its share.
 
     A task's share is its part of all weights times `n_envs`; of tasks that lack the same the first is
-    served. So nobody is more than one copy away from the share, unless a share is below one copy.
+    served. So no task is more than one copy away from its share, unless a share is below one copy.
     """
     wanted = [weight / sum(weights) * n_envs for weight in weights]
     counts = [1] * len(weights)

@@ -66,7 +66,7 @@ class MixedEnvs:
 
     @property
     def restarts(self) -> int:
-        """Env processes that were started anew, over all tasks."""
+        """Env processes that were restarted, over all tasks."""
         return sum(getattr(part.envs, "restarts", 0) for part in self._parts)
 
     def reset(self) -> np.ndarray:
@@ -84,7 +84,7 @@ class MixedEnvs:
         return self.receive()
 
     def send(self, actions: np.ndarray) -> None:
-        """Every task is told before any is waited for, so that those in other processes step together."""
+        """Every task gets its actions before any is waited for: those in other processes step together."""
         for part in self._parts:
             first, own = self.form.first_choice(part.task), actions[part.rows]
             part.envs.send(own - first if first else own)
@@ -123,8 +123,8 @@ class MixedEnvs:
         }
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
-        """Tasks by name, so that a resume may add, drop or reorder some. Only if the episodes of every
-        task can go on do they: a caller that is given observations takes all of them as new episodes."""
+        """Tasks by name, so that a resume may add, drop or reorder some. Episodes continue only if
+        those of every task can: a caller that gets observations takes all of them as new episodes."""
         saved: dict[str, Any] = snapshot.get("tasks", {}) if snapshot.get("kind") == "mix" else {}
         states = [saved.get(self.form.names[part.task]) for part in self._parts]
         firsts = [
@@ -202,7 +202,7 @@ class _MixFrame:
             for own in self._masks:
                 own[...] = True
         for values in frame.step.episode_values.values():
-            values.fill(np.nan)  # a task that has no such value never tells it
+            values.fill(np.nan)  # a task that has no such value never reports it
 
     def start(self, index: int, obs: np.ndarray, masks: np.ndarray | None) -> None:
         """A task's first observations."""
@@ -253,7 +253,7 @@ def _union(names: Any) -> tuple[str, ...]:
 
 
 def _without_episodes(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """A snapshot with its random states and no episode to go on with."""
+    """A snapshot with its random states and no episode to continue."""
     kept = {key: value for key, value in snapshot.items() if key != "state"}
     if "envs" in kept:
         kept["envs"] = [{k: v for k, v in env.items() if k != "layers"} for env in kept["envs"]]

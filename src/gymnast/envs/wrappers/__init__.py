@@ -84,7 +84,7 @@ def check_wrapper(config: WrapperConfig) -> type[gym.Wrapper[Any, Any, Any, Any]
 
 
 def is_training_only(wrapper: type[Any]) -> bool:
-    """Whether evaluation leaves it out; a user's class says so with `training_only = True`."""
+    """Whether evaluation leaves it out; a user's class sets `training_only = True`."""
     return bool(getattr(wrapper, "training_only", False))
 
 

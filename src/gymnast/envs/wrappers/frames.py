@@ -52,7 +52,7 @@ class FrameSkip(EnvWrapper):
 
 
 class _Random(EnvWrapper):
-    """A generator of its own for each env, from the seed of its first reset, carried across a resume."""
+    """A generator of its own for each env, from the seed of its first reset, kept across a resume."""
 
     training_only = True
     stream: int  # sets the numbers apart from others that are drawn from the same seed
@@ -76,9 +76,9 @@ class _Random(EnvWrapper):
 
 
 class RandomFrameSkip(_Random):
-    """Draw anew at every step for how many frames the `frame-skip` inside holds the action.
+    """Draw at every step for how many frames the `frame-skip` inside holds the action.
 
-    Evaluation leaves this out and keeps the fixed number of `frame-skip`, which must stand before it.
+    Evaluation leaves this out and keeps the fixed number of `frame-skip`, which must come before it.
 
     low, high: least and most frames, each number as likely as any other.
     """

@@ -6,7 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_number, told_number
+from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_number, info_number
 from gymnast.errors import GymnastError
 
 
@@ -79,7 +79,7 @@ class NoProgress(EnvWrapper):
         return obs, reward, terminated, truncated or self._since >= self.steps, info
 
     def _reached(self, info: dict[str, Any]) -> float:
-        return self._return if self.value is None else told_number("no-progress", self.value, info)
+        return self._return if self.value is None else info_number("no-progress", self.value, info)
 
     def get_state(self) -> dict[str, Any]:
         return {"return": self._return, "best": self._best, "since": self._since}

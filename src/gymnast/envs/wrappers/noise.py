@@ -1,7 +1,7 @@
 """Wrappers that disturb what the agent sees or does. They are for training: evaluation leaves them out
 unless `eval.training_wrappers` is set.
 
-Each env has random numbers of its own, drawn from the seed of its first reset and carried across a
+Each env has random numbers of its own, drawn from the seed of its first reset and kept across a
 resume. A schedule moves with the steps of the env itself, not of the run: with 8 envs,
 `{start: 0.5, end: 0, until: 10k}` has reached 0 after 80,000 env steps of the run.
 """

@@ -155,7 +155,7 @@ def _train(
             sinks.started(_header(run, name, session, notices))
             with (
                 catch_signals(sinks.note) as stop,
-                limit_threads(learner.policy.layout, learner.batch_size),
+                limit_threads(learner.policy.network, learner.batch_size),
             ):
                 outcome = run_loop(session, writer, sinks, console, requests, stop)
         except BaseException as error:

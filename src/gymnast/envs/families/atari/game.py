@@ -1,7 +1,7 @@
 """A single Atari game as a Gymnasium env: for videos, wrappers, RAM and objects.
 
 It plays by the same rules as `native.py` and shows the same pictures, so a policy may go from one to the
-other. Unlike there, all of a game's state can be carried across a resume.
+other. Unlike there, a resume is exact.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self._fire_steps = fire_steps(config, actions)
         self._limit = step_limit(config)
         self._fire_left = self._lives = self._age = 0
-        self._going_on = False  # a life or a point was over: the next reset begins nothing new
+        self._life_lost = False  # a life or a point was over: the next reset begins nothing new
         self._last_seen = np.zeros(0)
         self._screen: np.ndarray | None = None  # of a state that was set, until ALE draws the next
 
@@ -103,8 +103,8 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        if self._going_on and seed is None:
-            self._going_on = False
+        if self._life_lost and seed is None:
+            self._life_lost = False
             return self._last_seen, self._info()
         if seed is not None:
             self._ale.setInt("random_seed", seed % 2**31)
@@ -118,7 +118,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
             self._ale.act(_NOOP)
             if self._ale.game_over():
                 self._ale.reset_game()
-        self._going_on = False
+        self._life_lost = False
         self._screen = None
         self._age, self._lives, self._fire_left = 0, self._ale.lives(), self._fire_steps
         return self._view.begin(), self._info()
@@ -147,7 +147,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
             if lost:
                 self._fire_left = self._fire_steps
             if (lost and self._lives_end) or (paid and self._points_end):
-                terminated = self._going_on = info["life_lost"] = True
+                terminated = self._life_lost = info["life_lost"] = True
         self._lives = lives
         reward = float(paid)
         if self._clip:
@@ -172,7 +172,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
             "sticky": self._sticky.get(),
             "ale": self._ale.cloneState(include_rng=True).serialize(),
             "view": self._view.get_state(),
-            "counters": [self._fire_left, self._lives, self._age, int(self._going_on)],
+            "counters": [self._fire_left, self._lives, self._age, int(self._life_lost)],
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -182,7 +182,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self._ale.restoreState(ALEState(state["ale"]))
         self._view.set_state(state["view"])
         self._fire_left, self._lives, self._age, life_lost = state["counters"]
-        self._going_on = bool(life_lost)
+        self._life_lost = bool(life_lost)
         self._last_seen = self._view.seen()
         self._screen = state["screen"]  # ALE's own is that of the game before until its next frame
 

@@ -41,7 +41,7 @@ def rom_of(env_id: str) -> str:
 
 
 def meant_by(env_id: str) -> str:
-    """What to say of an id that once was a game's (PongNoFrameskip-v4); nothing for any other."""
+    """A hint for an id that once was a game's (PongNoFrameskip-v4); "" for any other."""
     match = re.fullmatch(r"(\w+?)(NoFrameskip|Deterministic)?(-ram)?-v[0-5]", env_id)
     current = f"{PREFIX}{match[1]}-v5" if match else ""
     if find_module("ale_py") is None or not match or not match[1].isalnum():
@@ -114,7 +114,7 @@ class Facts:
 
 @cache
 def facts_of(rom: str) -> Facts:
-    """What ALE says of a game."""
+    """What ALE knows about a game."""
     ale = load_ale()
     ale.loadROM(rom_path(rom))
     height, width = ale.getScreenDims()
@@ -131,7 +131,7 @@ def check_size(config: EnvConfig, facts: Facts) -> None:
 
 
 def load_ale() -> Any:
-    """A new emulator, which says errors alone."""
+    """A new emulator, which prints errors only."""
     from ale_py import ALEInterface, LoggerMode
 
     ALEInterface.setLoggerMode(LoggerMode.Error)

@@ -35,7 +35,7 @@ from gymnast.envs.families.atari.games import (
 from gymnast.envs.measure.cache import cores_of_a_group
 from gymnast.envs.settings import EnvConfig
 
-_NO_SEED = -1  # ALE: go on with the random numbers there are
+_NO_SEED = -1  # ALE: continue with the random numbers there are
 _NEVER = 2**31 - 1
 
 
@@ -53,7 +53,7 @@ def why_not_native(config: EnvConfig, *, training: bool, render_mode: str | None
 
 
 def build_native(config: EnvConfig, seeds: list[int], *, training: bool, groups: int) -> NativeAtari:
-    """The games of a config; `why_not_native` must have said None."""
+    """The games of a config; `why_not_native` must have returned None."""
     return NativeAtari(config, seeds, training=training, groups=groups)
 
 
@@ -97,7 +97,7 @@ class NativeAtari(CannotCapture):
 
     def _start(self, indices: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         """Begin new games in some envs; the observations of all."""
-        if self._waiting:  # whoever gave up after a failure starts anew
+        if self._waiting:  # a caller that gave up after a failure starts again
             self._waiting = False
             self._ale.recv()
         obs, info = self._ale.reset(indices, seeds)
@@ -171,9 +171,9 @@ class NativeAtari(CannotCapture):
         return step.terminated | step.truncated
 
     def _end_future(self, step: Step, where: np.ndarray) -> None:
-        """No value is expected beyond this step of some games, which go on."""
+        """No value is expected beyond this step of some games, which continue."""
         if step.final_obs is None:
-            step.final_obs = step.obs  # nobody begins anew: what is seen last is what is seen next
+            step.final_obs = step.obs  # no game is new: what is seen last is what is seen next
         else:
             step.final_obs[where] = step.obs[where]
         step.terminated = step.terminated | where

@@ -39,7 +39,7 @@ class StickyAction:
     def get(self) -> int:
         """The action that a sticky draw would repeat in the next frame."""
         if not self._probability:
-            return _NOOP  # it matters to nobody
+            return _NOOP  # it does not matter
         words, used = self._random()
         draws = self._draws(words[:used])
         back = 0

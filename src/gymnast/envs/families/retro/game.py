@@ -1,4 +1,4 @@
-"""One console game as a Gymnasium env: buttons by label, any state to start from, a state that is carried."""
+"""One console game as a Gymnasium env: buttons by label, any state to start from, a state of its own."""
 
 from __future__ import annotations
 
@@ -138,6 +138,11 @@ class RetroGame(gym.Env[Any, Any]):
 
     def get_state(self) -> dict[str, Any]:
         """The whole console: a megabyte, which compresses to a hundredth."""
+        # The library fills a part of the megabyte and leaves what was in memory in the rest. Zeros that were
+        # there just before are the most likely to be, and zeros compress.
+        size = len(self._console.em.get_state())
+        zeros = bytearray(size)
+        del zeros
         return {"emulator": self._console.em.get_state(), "screen": self.render()}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -161,7 +166,7 @@ def _checked(key: str, value: str | None, known: list[str], game: str, what: str
 
 
 def _switched_on(**arguments: Any) -> Any:
-    """The library's env; what it says of a second emulator is said in our words."""
+    """The library's env; its error about a second emulator becomes ours."""
     try:
         return stable_retro.RetroEnv(**arguments)
     except RuntimeError as error:

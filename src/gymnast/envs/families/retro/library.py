@@ -112,7 +112,7 @@ def states(folder: str) -> list[str]:
 
 
 def default_state(folder: str) -> str | None:
-    """Where the game starts if nothing is said."""
+    """Where the game starts by default."""
     state = _json(folder, "metadata.json").get("default_state")
     return None if state is None else str(state)
 
@@ -176,7 +176,7 @@ def _json(folder: str, name: str) -> dict[str, Any]:
     try:
         content = json.loads(Path(path).read_text())
     except ValueError as error:
-        raise GymnastError(f"{path} is no JSON: {error}") from error
+        raise GymnastError(f"{path} is not JSON: {error}") from error
     return content if isinstance(content, dict) else {}
 
 
