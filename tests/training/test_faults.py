@@ -133,9 +133,9 @@ def test_killed_worker_is_replaced_and_the_run_continues(
     assert [row["env/restarts"] for row in rows] == [0, 0, 1, 1, 1, 1]
     # Complete episodes return 10; the two that were lost at the sixth of their ten steps are not counted.
     assert {row["train/return/min"] for row in rows} == {row["train/return/max"] for row in rows} == {10.0}
-    said = "envs 2 to 3 are lost: the worker process was killed by SIGKILL; restarted in a new process"
-    assert said in run.folder.log_path.read_text()
-    assert f"warning: {said}" in capsys.readouterr().err
+    lost = "envs 2 to 3 are lost: the worker process was killed by SIGKILL; restarted in a new process"
+    assert lost in run.folder.log_path.read_text()
+    assert f"warning: {lost}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("budget", [0, 2])
