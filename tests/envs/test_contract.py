@@ -1,8 +1,8 @@
 """One contract, held by every backend: what a plain loop over single envs would have seen, and no more.
 
-The reference of `sync` and `workers` is just such a loop with the same seeds and actions. `native` and
-`envpool` draw their starts from one generator, so there the reference takes over each episode's first
-observation and simulates on from it.
+The reference of `sync`, `workers` and native MiniGrid is just such a loop with the same seeds and actions.
+`native` and `envpool` else draw their starts from one generator, so there the reference takes over each
+episode's first observation and simulates on from it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from gymnast.envs.contract import Envs
 from gymnast.envs.settings import EnvConfig
 
 N = 5
+needs_minigrid = pytest.mark.skipif(
+    importlib.util.find_spec("minigrid") is None, reason="the extra 'minigrid' is not installed"
+)
 needs_envpool = pytest.mark.skipif(
     importlib.util.find_spec("envpool") is None, reason="the extra 'envpool' is not installed"
 )
@@ -43,15 +46,22 @@ CONFIGS = {
         workers=2,
         wrappers=("mountaincar-shaping", "count-bonus", {"name": "reward-scale", "scale": 2.0}),
     ),
+    "minigrid": EnvConfig(
+        id="MiniGrid-Empty-Random-5x5-v0",
+        max_episode_steps=15,
+        workers=2,
+        wrappers=({"name": "minigrid-planes", "direction": False},),
+    ),
 }
 IN_WORKERS = ("cartpole", "lunarlander", "frozenlake", "countdown", "from-five", "shaped")
 CASES = [
-    *[("sync", name) for name in CONFIGS],
+    *[("sync", name) for name in CONFIGS if name != "minigrid"],
     *[("workers", name) for name in IN_WORKERS],
     ("native", "cartpole"),
     ("native", "disabled"),
     ("native", "same-step"),
     *[pytest.param("envpool", name, marks=needs_envpool) for name in ("cartpole", "frozenlake", "pendulum")],
+    *[pytest.param(name, "minigrid", marks=needs_minigrid) for name in ("sync", "workers", "native")],
 ]
 
 

@@ -82,6 +82,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "Acrobot-v1:ppo",
         {"env.backend": "workers", "env.workers": 2, "env.max_episode_steps": 30, "eval.every": 0},
     ),
+    "minigrid": ("MiniGrid-DoorKey-5x5-v0:ppo", {"env.backend": "native"}),
     "cartpole-torch": ("CartPole-v1:ppo", {"engine": "torch", "policy.normalize_obs": "running"}),
 }
 
@@ -127,6 +128,8 @@ def test_resumed_run_equals_the_one_never_stopped(
 ) -> None:
     if name.endswith("torch"):
         pytest.importorskip("torch")
+    if name == "minigrid":
+        pytest.importorskip("minigrid")
     whole = api.train(**case(name), runs_dir=tmp_path)
     parts = train_in_parts(case(name), (1, 6), stop_after, tmp_path)
     assert_same_run(whole, parts)

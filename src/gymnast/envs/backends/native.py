@@ -12,8 +12,9 @@ from gymnasium.vector import AutoresetMode
 from gymnast.envs.backends.in_process import Frame, episode_seed
 from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
 from gymnast.envs.families.atari.games import is_atari
+from gymnast.envs.families.table import family_of
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import active_wrappers, find_spec
+from gymnast.envs.single import active_wrappers, find_spec, make_env
 from gymnast.envs.snapshot import random_state, set_random_state
 from gymnast.errors import GymnastError
 from gymnast.spaces.action_arrays import plain_action_space
@@ -25,6 +26,10 @@ _CARTPOLE = "gymnasium.envs.classic_control.cartpole:CartPoleVectorEnv"
 
 def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str | None = None) -> str | None:
     """Why this env cannot be stepped natively, or None if it can."""
+    if _is_minigrid(config.id) and render_mode is None:
+        from gymnast.envs.families.minigrid.layouts import why_not_native_minigrid
+
+        return why_not_native_minigrid(config, training=training)
     if active_wrappers(config, training=training):
         return "wrappers go around single envs"
     if render_mode is not None:
@@ -64,6 +69,10 @@ def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True, 
         from gymnast.envs.families.atari.native import NativeAtari
 
         return NativeAtari(config, seeds, training=training, groups=groups)
+    if _is_minigrid(config.id):
+        from gymnast.envs.families.minigrid.native import NativeMiniGrid
+
+        return NativeMiniGrid([make_env(config, training=training) for _ in seeds], seeds)
     n_envs, seed = len(seeds), seeds[0]
     spec = find_spec(config.id)
     assert spec is not None
@@ -82,6 +91,19 @@ def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True, 
 
         return NativeCartPole(env, seed, bool({**spec.kwargs, **arguments}.get("sutton_barto_reward", False)))
     return NativeEnvs(env, seed)
+
+
+def plays_as_single_envs(config: EnvConfig) -> bool:
+    """Whether a native backend plays the very episodes that single envs with the same seeds would.
+
+    Nothing of a run may then depend on which of them steps it.
+    """
+    return _is_minigrid(config.id)
+
+
+def _is_minigrid(env_id: str) -> bool:
+    family = family_of(env_id)
+    return family.name == "minigrid" and family.installed
 
 
 def _vector_class(spec: gym.envs.registration.EnvSpec) -> Any:

@@ -12,8 +12,16 @@ from gymnast.envs.wrappers.base import ObservationChange, checked_flag
 from gymnast.errors import GymnastError
 
 # What a cell of MiniGrid's `image` says: kind of thing, colour, state of a door (or direction of an agent).
-_COUNTS = (11, 6, 4)
-_OFFSETS = np.concatenate([[0], np.cumsum(_COUNTS)[:-1]])
+COUNTS = (11, 6, 4)
+# The three numbers as one, and the planes of each: [11 · 6 · 4, 21] uint8.
+_WEIGHTS = np.array([1, COUNTS[0], COUNTS[0] * COUNTS[1]])
+PLANES = np.concatenate(
+    [
+        np.eye(count, dtype=np.uint8)[np.arange(np.prod(COUNTS)) // weight % count]
+        for count, weight in zip(COUNTS, _WEIGHTS, strict=True)
+    ],
+    axis=1,
+)
 # The words that tell BabyAI's missions apart; the others ("the", "to", "you") add nothing to these.
 _BABYAI_WORDS = (
     *("go", "pick", "open", "put", "next", "then", "after", "and", "door", "key", "ball", "box", "object"),
@@ -38,12 +46,12 @@ class MiniGridPlanes(ObservationChange):
         super().__init__(env)
         space: Any = env.observation_space
         image: Any = space.spaces.get("image") if isinstance(space, gym.spaces.Dict) else None
-        if image is None or len(image.shape or ()) != 3 or image.shape[2] != len(_COUNTS):
+        if image is None or len(image.shape or ()) != 3 or image.shape[2] != len(COUNTS):
             raise GymnastError(f"wrapper 'minigrid-planes' is for MiniGrid's own observations, not {space}")
         self._direction = checked_flag("minigrid-planes", "direction", direction)
         shown = checked_flag("minigrid-planes", "mission", mission)
         self._words, self._length = _vocabulary(space.spaces.get("mission")) if shown else ({}, 0)
-        shape: Any = (*image.shape[:2], sum(_COUNTS))
+        shape: Any = (*image.shape[:2], sum(COUNTS))
         planes = gym.spaces.Box(0, 1, shape, np.uint8)
         parts: dict[str, gym.Space[Any]] = {"image": planes}
         if self._direction:
@@ -52,21 +60,33 @@ class MiniGridPlanes(ObservationChange):
             parts["mission"] = gym.spaces.MultiDiscrete([len(self._words) + 1] * self._length)
         self._whole = len(parts) > 1
         self.observation_space = gym.spaces.Dict(parts) if self._whole else planes
-        self._eye = np.eye(sum(_COUNTS), dtype=np.uint8)
+        if any(cls.__module__.startswith("minigrid.") for cls in type(env.unwrapped).__mro__):
+            from gymnast.envs.families.minigrid.quick_view import quicken_view
+
+            quicken_view(env.unwrapped)
 
     def observation(self, observation: dict[str, Any]) -> Any:
-        # A row of the identity for each of the three numbers; no two of them share a plane, so they add up.
-        planes = self._eye[observation["image"] + _OFFSETS].sum(2, dtype=np.uint8)
+        planes = PLANES.take(observation["image"] @ _WEIGHTS, axis=0)
         if not self._whole:
             return planes
         shown: dict[str, Any] = {"image": planes}
         if self._direction:
             shown["direction"] = int(observation["direction"])
         if self._words:
-            found = [self._words[word] for word in _split(observation["mission"]) if word in self._words]
-            shown["mission"] = np.zeros(self._length, np.int64)  # 0: no further word
-            shown["mission"][: len(found)] = found[: self._length]
+            shown["mission"] = self.mission_words(observation["mission"])
         return shown
+
+    @property
+    def mission_length(self) -> int:
+        """How many words of a mission are shown; 0 if it is left out."""
+        return self._length
+
+    def mission_words(self, text: str) -> np.ndarray:
+        """The numbers of a mission's words, in order; 0: no further word."""
+        found = [self._words[word] for word in _split(text) if word in self._words]
+        numbers = np.zeros(self._length, np.int64)
+        numbers[: len(found)] = found[: self._length]
+        return numbers
 
 
 def _split(text: str) -> list[str]:
