@@ -158,7 +158,7 @@ def _build_learner(config: Config, spec: EnvSpec, envs: Envs, policy: Policy) ->
         algo,
         policy,
         build_optimizer(policy.network, config.algo.optimizer),
-        build_parts(PartContext(config, envs, policy)),
+        build_parts(PartContext(config, envs, policy, spec)),
         config.algo.minibatch_size(envs.n_envs * config.algo.steps),
     )
 
