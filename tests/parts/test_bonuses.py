@@ -181,11 +181,14 @@ def test_count_bonus_is_the_product_of_run_and_episode(play: Any) -> None:
             again = play("CartPole-v1:ppo", config, seed=3).part.visits
             visited = again.take(rollout, steps)
             expected = visited.in_run**-0.5 if lifelong else np.ones(steps.rewards.shape)
-            expected = expected * {
-                "first": visited.in_episode == 1,
-                "inverse_sqrt": visited.in_episode**-0.5,
-                "none": 1,
-            }[kind]
+            expected = (
+                expected
+                * {
+                    "first": visited.in_episode == 1,
+                    "inverse_sqrt": visited.in_episode**-0.5,
+                    "none": 1,
+                }[kind]
+            )
             assert_allclose(rollout.streams[0].rewards, expected, rtol=1e-6)
             assert played.part.metrics()["explore/cells"] == len(again.counts) > 3
 
@@ -208,7 +211,9 @@ def test_noveld_pays_the_gain_in_novelty_on_the_first_visit_of_an_episode(play: 
 
 
 def test_stream_has_the_values_of_its_own_head_and_leaves_the_reward_alone(play: Any) -> None:
-    played = play("CartPole-v1:ppo", {"name": "count", "cells": CARTPOLE, "weight": {"start": 0.5, "end": 0.1}})
+    played = play(
+        "CartPole-v1:ppo", {"name": "count", "cells": CARTPOLE, "weight": {"start": 0.5, "end": 0.1}}
+    )
     assert played.learner.policy.layout.value_heads == ("value", VALUE_HEAD)
     played.learner.hyperparameters(75, 100)
     rollout, steps = played.rollout()

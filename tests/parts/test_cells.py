@@ -56,7 +56,9 @@ def test_keys_never_change_because_checkpoints_hold_them() -> None:
 
 
 @given(arrays(np.float32, (20, 2), elements=st.floats(-3, 3, width=32)))
-def test_bins_are_equal_parts_of_the_bounds_and_what_lies_outside_counts_as_the_nearest(x: np.ndarray) -> None:
+def test_bins_are_equal_parts_of_the_bounds_and_what_lies_outside_counts_as_the_nearest(
+    x: np.ndarray,
+) -> None:
     keys = cells({"name": "bins", "bins": 4}, UNIT)(x)
     expected = np.clip(np.floor((x.astype(np.float64) + 1) / 2 * 4), 0, 3)
     for i in range(len(x)):
@@ -135,7 +137,10 @@ def test_downsampled_images_ignore_noise_and_see_movement() -> None:
         ]
     )
     levels = np.floor(small.transpose(2, 0, 1) / 255 * 4).reshape(9, -1).astype(np.uint32)
-    flat = cells({"name": "downsample", "width": 4, "height": 3, "levels": 4}, gym.spaces.Box(0, 255, (24, 33), np.uint8))
+    flat = cells(
+        {"name": "downsample", "width": 4, "height": 3, "levels": 4},
+        gym.spaces.Box(0, 255, (24, 33), np.uint8),
+    )
     assert (flat(gray) == hash_words(levels)).all()
 
 
@@ -163,7 +168,9 @@ def test_components_by_name_index_and_part() -> None:
     assert room[0] == room[2] != room[1]
     variable = cells({"name": "components", "of": {"variables[1]": 0.25, "room": 1}}, PARTS)(obs)
     assert len(np.unique(variable)) == 3
-    below = cells({"name": "components", "of": {"obs[0]": 1.0}}, UNIT)(np.array([[-0.5, 0], [0.5, 0]], np.float32))
+    below = cells({"name": "components", "of": {"obs[0]": 1.0}}, UNIT)(
+        np.array([[-0.5, 0], [0.5, 0]], np.float32)
+    )
     assert below[0] != below[1], "cells do not straddle 0"
 
 

@@ -96,10 +96,11 @@ class Session:
         self, policy: dict[str, np.ndarray], state: dict[str, Any], *, fresh_optimizer: bool
     ) -> list[str]:
         """Continue from a checkpoint; what could not be taken over, as notices."""
-        self.learner.policy.load_arrays(policy)
+        heads = self.learner.policy.start_from(policy)  # an exploration bonus may be new, or gone
         self.state.load_json(state["counters"])
         self.rng.bit_generator.state = state["rng"]
         notices = self.learner.load_state(state["learner"], fresh_optimizer=fresh_optimizer)
+        notices += [] if heads is None else [heads]
         notices += load_by_name("hook", self.hooks, state["hooks"])
         if self.hooks:  # without the hook that made it, an adjustment would stay forever
             self.adjustments.load_state(state["adjustments"])
