@@ -141,7 +141,9 @@ def test_observations_have_statistics_of_their_own_and_are_clipped_at_5(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_predictor_learns_what_it_sees_and_the_target_stays(play: Any, engine: str) -> None:
-    played = play("CartPole-v1:ppo", {"name": "rnd", "lr": 1e-3, "update_fraction": 1}, engine=engine)
+    played = play(
+        "CartPole-v1:ppo", {"name": "rnd", "predictor_lr": 1e-3, "update_fraction": 1}, engine=engine
+    )
     part: RND = played.part
     rollout, steps = played.streamed()
     fixed, novelty = part.target.arrays(), part.novelty(steps.next_obs[:, 0])

@@ -39,7 +39,7 @@ class RNDConfig(BonusSettings):
         (64, 64), description="Width of each hidden layer of the predictor and the random network."
     )
     features: PositiveCount = Field(64, description="Outputs that are predicted.")
-    lr: float = Field(1e-4, gt=0, description="Learning rate of the predictor (Adam).")
+    predictor_lr: float = Field(1e-4, gt=0, description="Learning rate of the predictor (Adam).")
     update_fraction: float = Field(
         0.25, gt=0, le=1, description="Share of a rollout's samples that the predictor learns from."
     )
@@ -124,7 +124,7 @@ class RND(Bonus):
             size = len(rows) * config.features
             total = total + (error * error).sum() / config.features
             net.backward(error * (2.0 / size))
-            self.optimizer.step(config.lr, 0.0)
+            self.optimizer.step(config.predictor_lr, 0.0)
         return float(total) / len(chosen)
 
     def state(self) -> dict[str, Any]:
