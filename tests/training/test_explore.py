@@ -153,3 +153,28 @@ def test_bonus_that_is_new_on_resume_needs_a_new_optimiser_and_keeps_the_policy(
     assert len(after["value_head.weight"]) == 2
     assert (after["value_head.weight"][:1] == before["value_head.weight"]).all()
     assert (after["actor.0.weight"] == before["actor.0.weight"]).all()
+
+
+@pytest.mark.parametrize("name", ["count", "rnd", "noveld"])
+def test_lock_that_random_actions_never_open_is_opened_with_a_bonus(name: str, tmp_path: Path) -> None:
+    """Of 3²⁰ ways to press twenty keys, one is right."""
+    settings = {
+        "seed": 1,
+        "engine": "numpy",
+        "algo.n_steps": 64,
+        "budget.env_steps": 60_000,
+        "eval.every": 5_000,
+        "eval.episodes": 5,
+        "stop.eval_return": 1,
+        "explore": {"name": name, "cells": "hash"} | ({} if name == "count" else {"predictor_lr": 1e-3}),
+    }
+    run = api.train("exploration_envs:Lock", overrides=settings, runs_dir=tmp_path)
+    assert run.outcome.best_score == 1
+    assert run.metrics()[-1]["explore/cells"] == 21
+
+
+def test_lock_stays_shut_without_a_bonus(tmp_path: Path) -> None:
+    settings = {"algo.n_steps": 64, "budget.env_steps": 60_000, "explore.cells": "hash", "engine": "numpy"}
+    run = api.train("exploration_envs:Lock", overrides=settings | {"eval.every": 0}, runs_dir=tmp_path)
+    assert run.metrics()[-1]["explore/cells"] < 21
+    assert all(row["train/return/mean"] == 0 for row in run.metrics() if "train/return/mean" in row)
