@@ -50,9 +50,10 @@ bench: $(BENCH_VENV)/.bench  ## compare with Stable-Baselines3, side by side (AR
 results: $(VENV)/.dev  ## train the presets with three seeds each and write docs/results.md
 	@$(BIN)/python benchmarks/results.py $(ARGS)
 
-docs: $(VENV)/.core  ## write docs/metrics.md from the catalogue
-	@$(BIN)/python -c "from gymnast.metrics.catalogue import markdown; print(markdown().strip())" > docs/metrics.md
-	@echo "docs/metrics.md written"
+docs: $(VENV)/.dev  ## write docs/metrics.md and docs/settings.md from the code
+	@$(BIN)/gymnast metrics --markdown > docs/metrics.md
+	@$(BIN)/gymnast config keys --markdown > docs/settings.md
+	@echo "docs/metrics.md and docs/settings.md written"
 
 clean:  ## remove environments, caches and builds; runs are kept
 	rm -rf $(VENV) $(BENCH_VENV) .venv-ci build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

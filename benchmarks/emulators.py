@@ -23,7 +23,7 @@ from gymnast.envs.measure.cache import usable_cores
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import one_per_process
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.spaces.plain import random_actions
 
 DEFAULT_IDS = ("VizDoom-Basic-v0", "VizDoom-DefendTheCenter-v0", "Retro/Airstriker-Genesis")
 

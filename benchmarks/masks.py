@@ -71,7 +71,7 @@ def main() -> None:
     plain, masked = session(False, options.engine), session(True, options.engine)
     samples = plain.source.rollout.rewards.size
     took: list[tuple[float, float]] = []
-    with limit_threads(plain.learner.policy.layout, plain.learner.batch_size):
+    with limit_threads(plain.learner.policy.network, plain.learner.batch_size):
         for turn in range(options.updates):
             first, second = (plain, masked) if turn % 2 else (masked, plain)
             pair = seconds_of_an_update(first), seconds_of_an_update(second)

@@ -43,6 +43,8 @@ def run(command: Sequence[str | Path], watch: Callable[[int], None] | None = Non
     """Run `command` to its end; `watch` gets its process id meanwhile."""
     words = [str(word) for word in command]
     environment = os.environ | {"PYTHONHASHSEED": "0", "NO_COLOR": "1"}
+    # Installed packages come with bytecode; without this a checkout would be compiled again in every process.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         started, clock = time.time(), time.perf_counter()
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment)

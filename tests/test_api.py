@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +90,7 @@ def test_signatures_stay(name: str) -> None:
     assert all(p.kind is p.KEYWORD_ONLY for p in keyword_only)
 
 
-def test_what_comes_back_stays() -> None:
+def test_result_fields_stay() -> None:
     assert [field.name for field in dataclasses.fields(api.Run)] == ["folder", "outcome"]
     assert {"run", "checkpoint", "env_steps", "episodes", "mean_return", "std_return", "min_return"} <= {
         field.name for field in dataclasses.fields(api.Evaluation)
@@ -120,7 +122,7 @@ def test_overrides_may_be_a_map_or_words(runs: Path) -> None:
     assert one.metrics()[-1]["train/loss/total"] == two.metrics()[-1]["train/loss/total"]
 
 
-def test_runs_go_where_they_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_kept_in_the_folder_that_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GYMNAST_RUNS_DIR", str(tmp_path / "by environment"))
     by_environment = api.train("CartPole-v1:ppo", overrides={**SHORT, "eval.every": 1}, max_env_steps=128)
@@ -160,7 +162,7 @@ def test_policy_plays_in_any_loop(run: api.Run) -> None:
     assert policy.values(obs[None]).shape == (1,)
 
 
-def test_unknown_things_are_named(run: api.Run, runs: Path) -> None:
+def test_unknown_runs_checkpoints_and_keys_are_errors(run: api.Run, runs: Path) -> None:
     for call in (
         lambda: api.evaluate("nosuch", runs_dir=runs),
         lambda: api.evaluate(f"{run.id}/@bset", runs_dir=runs),
@@ -199,7 +201,7 @@ class TestInitFrom:
         assert new.metrics()[0]["time/env_steps"] == 128, "its own counters begin at 0"
         assert run.id in {entry.id for entry in registry.entries(runs)}
 
-    def test_goes_on_exactly_when_resumed(self, run: api.Run, runs: Path) -> None:
+    def test_resume_is_exact(self, run: api.Run, runs: Path) -> None:
         start = {"reference": "CartPole-v1:ppo", "init_from": run.id, "runs_dir": runs}
         whole = api.train(overrides=SHORT, max_env_steps=512, **start)
         part = api.train(overrides=SHORT, max_env_steps=512, **start)
@@ -221,6 +223,103 @@ class TestInitFrom:
         assert api.load_policy(f"{new.id}/@last", runs_dir=tmp_path).arrays()[count] == 256 + 128
 
 
+class TestPublicNames:
+    """`gymnast.api` imports a name only when it is used."""
+
+    def test_table_and_types_agree(self) -> None:
+        tree = ast.parse(Path(api.__file__).read_text())
+        typed = {
+            (node.module, alias.name)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gymnast.api.")
+            for alias in node.names
+        }
+        assert typed == {(f"gymnast.api.{module}", name) for name, module in api._MODULE_OF.items()}
+
+    @pytest.mark.parametrize("name", dir(api))
+    def test_every_name_is_there(self, name: str) -> None:
+        assert getattr(api, name) is not None
+
+    def test_no_name_is_that_of_a_module(self) -> None:
+        modules = {path.stem for path in Path(api.__file__).parent.glob("*.py")}
+        assert modules.isdisjoint(dir(api)), "importing the module would replace the name"
+
+    def test_importing_every_module_replaces_nothing(self) -> None:
+        for module in set(api._MODULE_OF.values()):
+            import_module(f"gymnast.api.{module}")
+        assert callable(api.train)
+        assert callable(api.evaluate)
+
+    def test_unknown_name_is_an_attribute_error(self) -> None:
+        with pytest.raises(AttributeError, match=r"module 'gymnast.api' has no attribute 'trian'"):
+            getattr(api, "trian")  # noqa: B009 - a type checker would refuse it
+
+
+class TestRuns:
+    """What `gymnast runs` shows, from Python."""
+
+    def test_list_show_compare_and_best(self, run: api.Run, runs: Path) -> None:
+        other = api.train("CartPole-v1:ppo", overrides={**SHORT, "seed": 8}, max_env_steps=512, runs_dir=runs)
+        newest = api.list_runs(limit=1, runs_dir=runs)[0]
+        assert (newest.id, newest.env, newest.status) == (other.id, "CartPole-v1", "finished")
+        summary = api.show_run(run, runs_dir=runs)
+        assert summary.run.best_score == run.outcome.best_score == max(e.score for e in summary.evals)
+        assert [c.env_steps for c in summary.checkpoints if c.last] == [4096]
+        assert summary.settings["algo.n_steps"] == 32
+        compared = api.compare_runs([run, other.id], runs_dir=runs)
+        assert [entry.id for entry in compared.runs] == [run.id, other.id]
+        assert compared.settings["seed"] == [0, 8]
+        (best,) = api.best_runs(runs_dir=runs)
+        assert best.best_score == max(e.best_score or 0.0 for e in api.list_runs(runs_dir=runs))
+        assert api.find_run("@best", runs_dir=runs).id == best.id
+
+    def test_delete(self, runs: Path) -> None:
+        spare = api.train(
+            "CartPole-v1:ppo", overrides={**SHORT, "eval.every": 0}, max_env_steps=128, runs_dir=runs
+        )
+        asked: list[str] = []
+
+        def refuse(doomed: list[api.RunEntry]) -> bool:
+            asked.extend(entry.id for entry in doomed)
+            return False
+
+        assert api.delete_runs([spare], confirm=refuse, runs_dir=runs) == []
+        assert (asked, spare.path.is_dir()) == ([spare.id], True)
+        assert api.delete_runs([spare, spare.id], runs_dir=runs) == [spare.id]
+        assert not spare.path.exists()
+        assert spare.id not in {entry.id for entry in api.list_runs(runs_dir=runs)}
+
+
+class TestCatalogues:
+    """Environments, wrappers, metrics and settings as typed data."""
+
+    def test_envs(self) -> None:
+        found = api.list_envs("cartpol")
+        assert (found[0].name, found[0].family) == ("CartPole-v1", "classic control")
+        assert "ppo" in found[0].variants
+
+    def test_wrappers(self) -> None:
+        (wrapper,) = api.list_wrappers("reward-clip")
+        assert wrapper.help
+        assert all(isinstance(argument.required, bool) for argument in wrapper.arguments)
+
+    def test_metrics_and_keys(self) -> None:
+        assert next(metric.key for metric in api.list_metrics("time/env_steps")) == "time/env_steps"
+        assert "algo.lr" in {key.name for key in api.config_keys("learning rate")}
+        with pytest.raises(GymnastError, match="no key has 'xyzzy'"):
+            api.config_keys("xyzzy")
+
+    def test_config_and_network(self) -> None:
+        shown = api.show_config("CartPole-v1:ppo", overrides={"seed": 3})
+        assert (shown.name, shown.config.seed) == ("CartPole-v1:ppo", 3)
+        assert shown.sources["seed"] == "overrides"
+        assert shown.network.engine == "numpy"
+        assert shown.network.tree is not None
+        assert shown.network.tree.parameters == 2531
+        assert api.describe_network(shown.config) == shown.network
+        assert [v.ok for v in api.validate_configs(["CartPole-v1:ppo"])] == [True]
+
+
 TRAIN_KEYS = {"id", "path", "status", "reason", "env_steps", "seconds", "best_score", "last_score", "solved"}
 EVAL_KEYS = {
     *("run", "checkpoint", "env_steps", "episodes", "mean_return", "std_return", "min_return", "max_return"),
@@ -231,13 +330,13 @@ EVAL_KEYS = {
 def test_json_keys_stay(run: api.Run, runs: Path) -> None:
     """What scripts read from `--json`."""
 
-    def said(*words: str) -> dict[str, Any]:
+    def printed(*words: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "gymnast", *words, "--json", "--runs-dir", str(runs)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         read: dict[str, Any] = json.loads(done.stdout)
         return read
 
-    assert said("eval", run.id, "--episodes", "2").keys() == EVAL_KEYS
-    trained = said("train", "CartPole-v1:ppo", "--max-env-steps", "1k", "eval.every=0")
+    assert printed("eval", run.id, "--episodes", "2").keys() == EVAL_KEYS
+    trained = printed("train", "CartPole-v1:ppo", "--max-env-steps", "1k", "eval.every=0")
     assert trained.keys() == TRAIN_KEYS
     assert trained["best_score"] is None

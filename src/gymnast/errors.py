@@ -1,4 +1,4 @@
-"""Errors that are the user's to mend: each is one clear message, never a traceback."""
+"""Errors that the user can fix: each is one clear message, never a traceback."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 
 class GymnastError(Exception):
-    """Bad input: the message says what was wrong, where, and the nearest valid choice."""
+    """Bad input: the message names what was wrong, where, and the nearest valid choice."""
 
     exit_code = 2
 
 
 class RunFailed(GymnastError):
-    """Training started and could not go on (an env raised, NaN, a full disk)."""
+    """Training started and could not continue (an env raised, NaN, a full disk)."""
 
     exit_code = 1
 
@@ -27,7 +27,7 @@ class MissingExtra(GymnastError):
 
 
 class MissingGame(GymnastError):
-    """A game whose own files, such as a ROM, nobody but the user can bring."""
+    """A game whose own files, such as a ROM, only the user can provide."""
 
 
 def nearest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:

@@ -43,6 +43,6 @@ def load_class(path: str, base: type[Any], what: str) -> type[Any]:
     problem = (
         f"has no '{class_name}'"
         if found is None
-        else f"has '{class_name}', but it is no {base.__name__} class"
+        else f"has '{class_name}', but it is not a {base.__name__} class"
     )
     raise GymnastError(f"{what} '{path}': module '{module_name}' {problem}{did_you_mean(class_name, valid)}")

@@ -106,7 +106,7 @@ def test_by_default_targets_are_returns_over_the_rest_of_the_rollout(
 
 
 @ENGINES
-def test_an_update_is_one_step_and_says_how_far_it_went(
+def test_an_update_is_one_step_and_reports_how_far_it_moved_the_policy(
     make_policy: Any, make_batch: Any, engine: str
 ) -> None:
     policy = make_policy(engine)

@@ -80,6 +80,6 @@ def test_an_outlier_pulls_with_twice_delta_at_most(xp: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_every_algorithm_with_a_critic_offers_it(name: str) -> None:
+def test_every_algorithm_offers_the_huber_loss(name: str) -> None:
     settings_of = ALGORITHMS[name].Settings
     assert settings_of(value_loss="huber", huber_delta=2.0).huber_delta == 2.0  # type: ignore[call-arg]

@@ -157,7 +157,7 @@ def derivatives(log_ratio: np.ndarray, advantages: np.ndarray, **settings: Any) 
 
 
 @given(advantages=st.lists(st.floats(-5, 5), min_size=1, max_size=20).map(np.array))
-def test_at_ratio_one_it_is_the_plain_policy_gradient(advantages: np.ndarray) -> None:
+def test_the_gradient_at_ratio_one_is_the_plain_policy_gradient(advantages: np.ndarray) -> None:
     ours = derivatives(np.zeros(len(advantages)), advantages, clip_range=0.1)
     assert_allclose(ours, -advantages.astype(np.float32) / len(advantages), rtol=1e-6)
 
@@ -180,7 +180,7 @@ def value_derivatives(
     return algo.loss(np, Evaluated(zeros, zeros, ()), values, batch, algo.hyperparameters(0, 1)).d_values
 
 
-def test_value_clipping_stops_the_gradient_where_the_held_value_is_worse() -> None:
+def test_value_clipping_stops_the_gradient_where_the_clipped_value_is_worse() -> None:
     old = np.zeros(4, np.float32)
     values = np.array([1.0, 1.0, 0.1, -1.0], np.float32)
     returns = np.array([2.0, -2.0, 2.0, -2.0], np.float32)  # towards, away, within, towards
@@ -208,7 +208,7 @@ def test_advantages_of_a_minibatch_are_normalised() -> None:
     assert PPO(PPOConfig()).prepare(np, one).advantages == one.advantages  # one sample has no spread
 
 
-def test_kl_and_clip_fraction_are_what_they_say() -> None:
+def test_kl_and_clip_fraction_match_their_definitions() -> None:
     log_ratio = np.array([0.0, 0.5, -0.5, 0.1], np.float32)
     algo = PPO(PPOConfig(clip_range=0.2))
     zeros = np.zeros(4, np.float32)

@@ -116,7 +116,7 @@ def test_a_rollout_in_which_no_episode_ended_is_skipped(
     assert target_metrics(batch, critic=False) == {"train/used_samples": 0.0}
 
 
-def test_without_a_learned_baseline_the_critic_stands_still_and_is_not_spoken_of(
+def test_the_critic_without_a_learned_baseline_stays_and_has_no_metrics(
     make_policy: Any, make_batch: Any
 ) -> None:
     policy = make_policy("numpy")

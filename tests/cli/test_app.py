@@ -126,7 +126,7 @@ def test_debug_shows_where_an_error_came_from(
         main(["fail"])
 
 
-def test_a_reader_that_goes_away_makes_no_noise() -> None:
+def test_closed_pipe_is_silent() -> None:
     """`gymnast metrics --markdown | head -1`"""
     process = subprocess.Popen(
         [sys.executable, "-m", "gymnast", "metrics", "--markdown"],
@@ -160,7 +160,7 @@ def test_wrappers_lists_all_and_finds_some(capsys: pytest.CaptureFixture[str]) -
     assert "cartpole-centring" not in found
 
 
-def test_a_wrapper_nobody_knows_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_wrapper_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(["wrappers", "mountancar-shaping"])
     assert end.value.code == 2

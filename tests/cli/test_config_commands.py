@@ -39,6 +39,16 @@ def test_show_prints_the_settings_and_their_sources() -> None:
     assert "# family _classic.yaml" in result.stdout
 
 
+def test_show_leaves_out_what_has_no_effect_unless_all_is_asked_for() -> None:
+    short, whole = run("show", "LunarLander-v3:ppo").stdout, run("show", "LunarLander-v3:ppo", "--all").stdout
+    assert "  atari:" not in short
+    assert "  atari:" in whole
+    assert "--all shows them" in short.splitlines()[-1]
+    assert "--all" not in whole
+    config = json.loads(run("show", "LunarLander-v3:ppo", "--json").stdout)["config"]
+    assert "atari" in config["env"], "scripts get every setting"
+
+
 def test_show_as_json() -> None:
     shown = json.loads(run("show", "CartPole-v1:ppo-zoo", "--json", "env.n_envs=16").stdout)
     assert (shown["name"], shown["config"]["env"]["n_envs"]) == ("CartPole-v1:ppo-zoo", 16)
@@ -66,7 +76,7 @@ def test_show_prints_the_network_as_comments_and_as_json() -> None:
 def test_show_of_what_is_not_there() -> None:
     assert error_of("show", "CartPole-v1").splitlines()[1] == "  gymnast config show CartPole-v1:ppo"
     assert "algo.lrr: unknown key (did you mean 'lr'?)" in error_of("show", "CartPole-v1:ppo", "algo.lrr=1")
-    assert "say which config to show" in error_of("show", "algo.lr=1")
+    assert "no config is named" in error_of("show", "algo.lr=1")
     assert run("show").exit_code == 2
 
 

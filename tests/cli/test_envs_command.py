@@ -35,7 +35,7 @@ def rows(*arguments: str) -> list[dict[str, Any]]:
     return json.loads(run(*arguments, "--json"))
 
 
-def test_everything_is_listed_with_what_one_needs_to_know() -> None:
+def test_list_has_every_environment_with_its_facts() -> None:
     by_name = {row["name"]: row for row in rows()}
     assert {"CartPole-v1", "Taxi-v4", "LunarLander-v3", "gymnast/Bandit-v0"} <= set(by_name)
     cartpole = by_name["CartPole-v1"]
@@ -67,7 +67,7 @@ def test_words_find_what_is_near(words: list[str], best: str) -> None:
     assert found(*words)[0] == best
 
 
-def test_a_family_is_found_whole_and_nothing_else() -> None:
+def test_family_name_finds_all_of_the_family_and_nothing_else() -> None:
     assert set(found("toy", "text")) == {"CliffWalking-v1", "FrozenLake-v1", "FrozenLake8x8-v1", "Taxi-v4"}
 
 
@@ -87,7 +87,7 @@ def test_families_that_register_their_ids_themselves_are_found_too() -> None:
     assert "minigrid ✓" in run("lavagaps5")
 
 
-def test_what_is_not_installed_is_said_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_family_is_listed_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "minigrid", None)  # as if it were not there
     row = next(row for row in rows("doorkey") if row["name"] == "MiniGrid-DoorKey-5x5-v0")
     assert (row["extra"], row["installed"]) == ("minigrid", False)
@@ -99,11 +99,11 @@ def test_what_is_not_installed_is_said_with_its_extra(monkeypatch: pytest.Monkey
 
 def test_nothing_near() -> None:
     assert found("qqqzzz") == []
-    with pytest.raises(GymnastError, match="no environment is like 'qqqzzz'"):
+    with pytest.raises(GymnastError, match="no environment matches 'qqqzzz'"):
         run("qqqzzz")
 
 
-def test_own_configs_are_listed_and_broken_ones_said(folder: Path) -> None:
+def test_own_configs_are_listed_and_broken_ones_reported(folder: Path) -> None:
     (folder / "configs").mkdir()
     (folder / "configs/mine.yaml").write_text("base: {env: {id: CartPole-v1}}\nvariants: {a: {}, b: {}}\n")
     (folder / "configs/torn.yaml").write_text("env: [")

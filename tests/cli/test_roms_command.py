@@ -52,11 +52,11 @@ def test_roms_are_known_by_their_hash_and_kept_in_the_users_folder(
     (source / "changed.md").write_bytes(rom[:-1] + b"x")
     (source / "notes.txt").write_text("no ROM, and none that looks like one")
     before = {path: path.stat().st_mtime_ns for path in source.rglob("*")}
-    told = run("import", str(source))
-    assert "imported Airstriker-Genesis  (deep/er/some name.bin)" in told
-    assert "unknown: changed.md" in told
-    assert "notes.txt" not in told
-    assert f"1 game imported into {kept}" in told
+    output = run("import", str(source))
+    assert "imported Airstriker-Genesis  (deep/er/some name.bin)" in output
+    assert "unknown: changed.md" in output
+    assert "notes.txt" not in output
+    assert f"1 game imported into {kept}" in output
     assert [path.relative_to(kept) for path in kept.rglob("*") if path.is_file()] == [
         Path("Airstriker-Genesis-v0/rom.md")
     ]
@@ -65,7 +65,7 @@ def test_roms_are_known_by_their_hash_and_kept_in_the_users_folder(
     assert rom_path("Airstriker-Genesis-v0") == kept / "Airstriker-Genesis-v0" / "rom.md"  # and it is used
 
 
-def test_zip_files_are_looked_into_and_broken_ones_are_told(tmp_path: Path, rom: bytes) -> None:
+def test_zip_files_are_searched_and_broken_ones_reported(tmp_path: Path, rom: bytes) -> None:
     source = tmp_path / "mine"
     source.mkdir()
     inner = tmp_path / "inner.zip"
@@ -76,20 +76,20 @@ def test_zip_files_are_looked_into_and_broken_ones_are_told(tmp_path: Path, rom:
     (source / "broken.zip").write_bytes(b"PK no zip")
     with zipfile.ZipFile(source / "other.zip", "w") as archive:
         archive.writestr("other.nes", b"NES" + bytes(100))
-    told = run_json("import", str(source))
-    assert told["imported"] == [
+    output = run_json("import", str(source))
+    assert output["imported"] == [
         {"game": "Airstriker-Genesis", "file": "outer.zip/inner.zip/game.gen"},
     ]
-    assert told["unknown"] == ["other.zip"]
-    assert [entry["file"] for entry in told["unreadable"]] == ["broken.zip"]
+    assert output["unknown"] == ["other.zip"]
+    assert [entry["file"] for entry in output["unreadable"]] == ["broken.zip"]
 
 
 def test_a_second_import_finds_everything_there(tmp_path: Path, rom: bytes) -> None:
     source = tmp_path / "game.md"
     source.write_bytes(rom)
     run("import", str(source))
-    told = run_json("import", str(source))
-    assert (told["imported"], told["already"]) == (
+    output = run_json("import", str(source))
+    assert (output["imported"], output["already"]) == (
         [],
         [{"game": "Airstriker-Genesis", "file": "game.md"}],
     )
@@ -126,7 +126,7 @@ def test_one_game_is_shown_with_its_states_though_its_rom_is_missing() -> None:
     assert "facee9c577a5262dbe33ac4930bb0b58c8c037f7" in text
 
 
-def test_an_unknown_game_is_met_with_the_nearest() -> None:
+def test_unknown_game_names_the_nearest() -> None:
     with pytest.raises(GymnastError, match=r"no game 'SuperMaroBros-Nes'.*'SuperMarioBros-Nes'"):
         CliRunner().invoke(app, ["list", "SuperMaroBros-Nes"], catch_exceptions=False)
 

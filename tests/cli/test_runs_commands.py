@@ -43,7 +43,7 @@ def invoke(root: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     return call
 
 
-def make_run(root: Path, env: str, scores: dict[int, float], lr: float = 0.001, **stands: Any) -> RunFolder:
+def make_run(root: Path, env: str, scores: dict[int, float], lr: float = 0.001, **changes: Any) -> RunFolder:
     run = create_run(
         root,
         f"{env}:ppo",
@@ -74,7 +74,7 @@ def make_run(root: Path, env: str, scores: dict[int, float], lr: float = 0.001, 
     update(
         root,
         run.id,
-        **{"status": "finished", "best_score": best, "env_steps": max(scores, default=0), **stands},
+        **{"status": "finished", "best_score": best, "env_steps": max(scores, default=0), **changes},
     )
     return run
 
@@ -220,3 +220,18 @@ def test_the_module_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("command", ["list", "show", "compare", "best"])
+def test_help_explains_the_score_auc(invoke: Invoke, command: str) -> None:
+    assert "1/B · Σ best(k)" in invoke(command, "--help")
+
+
+def test_run_without_a_stored_score_auc_gets_one(invoke: Invoke, root: Path, three: Three) -> None:
+    before = json.loads(invoke("show", three[0].id, "--json"))["run"]["score_auc"]
+    status = json.loads(three[0].status_path.read_text())
+    del status["score_auc"]
+    three[0].status_path.write_text(json.dumps(status))
+    (root / "registry.json").unlink()
+    found = {entry["id"]: entry["score_auc"] for entry in json.loads(invoke("--json"))}
+    assert found[three[0].id] == before is not None

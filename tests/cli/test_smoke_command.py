@@ -113,7 +113,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_fails_is_told_and_the_others_go_on(broken: Path) -> None:
+def test_failures_are_reported_and_the_others_continue(broken: Path) -> None:
     names = ["Raises", "Crashes", "Torn"]
     code, text = invoke(*names, "CartPole-v1:ppo", "--json")
     assert code == 1
@@ -127,7 +127,7 @@ def test_what_fails_is_told_and_the_others_go_on(broken: Path) -> None:
     assert list((broken / "configs").parent.glob("runs*")) == [], "nothing is left behind"
 
 
-def test_one_that_hangs_is_given_up(broken: Path) -> None:
+def test_hanging_preset_times_out(broken: Path) -> None:
     (outcome,) = try_presets([Preset("Hangs", "other")], jobs=1, seconds=3)
     assert outcome.status == "failed"
     assert outcome.reason == "train: not done after 3 s"
@@ -151,11 +151,11 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the ROM of C is not here" in text
     assert lines[-1] == "1 ok, 1 failed, 1 skipped"
     outcomes.pop(1)
-    assert invoke()[0] == 0, "what is skipped is no failure"
+    assert invoke()[0] == 0, "a skipped preset is not a failure"
 
 
-def test_missing_games_are_skipped_with_the_way_out(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[dict[str, Any]] = []
+def test_missing_games_are_skipped_with_what_to_do(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reports: list[dict[str, Any]] = []
     from gymnast.errors import MissingGame
     from gymnast.smoke import stages
 
@@ -163,5 +163,5 @@ def test_missing_games_are_skipped_with_the_way_out(broken: Path, monkeypatch: p
         raise MissingGame("the ROM of X is not here; gymnast roms import DIR")
 
     monkeypatch.setattr(stages.api, "train", missing)
-    stages.run_stages("CartPole-v1:ppo", str(broken / "runs"), told.append)
-    assert told == [{"skip": "the ROM of X is not here; gymnast roms import DIR"}]
+    stages.run_stages("CartPole-v1:ppo", str(broken / "runs"), reports.append)
+    assert reports == [{"skip": "the ROM of X is not here; gymnast roms import DIR"}]

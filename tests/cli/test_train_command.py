@@ -34,32 +34,32 @@ def gymnast(runs: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A runs folder with one run, trained until solved, and what `--json` said about it."""
+    """A runs folder with one run, trained until solved, and what `--json` printed about it."""
     runs = tmp_path_factory.mktemp("solved")
     done = gymnast(runs, "train", "CartPole-v1:ppo", "--json")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 1, "one object and nothing else"
-    said: dict[str, Any] = json.loads(done.stdout)
-    return runs, said
+    result: dict[str, Any] = json.loads(done.stdout)
+    return runs, result
 
 
-def test_json_tells_how_the_run_ended(solved: tuple[Path, dict[str, Any]]) -> None:
-    runs, said = solved
-    assert said["status"] == "solved"
-    assert said["solved"] is True
-    assert said["best_score"] >= 475
-    assert said["env_steps"] > 0
-    assert Path(said["path"]) == runs / said["id"]
-    assert Path(said["path"]).is_dir()
-    assert set(said) >= {"reason", "seconds", "last_score"}
+def test_json_has_how_the_run_ended(solved: tuple[Path, dict[str, Any]]) -> None:
+    runs, result = solved
+    assert result["status"] == "solved"
+    assert result["solved"] is True
+    assert result["best_score"] >= 475
+    assert result["env_steps"] > 0
+    assert Path(result["path"]) == runs / result["id"]
+    assert Path(result["path"]).is_dir()
+    assert set(result) >= {"reason", "seconds", "last_score"}
 
 
 def test_eval_scores_the_best_checkpoint(solved: tuple[Path, dict[str, Any]]) -> None:
-    runs, said = solved
+    runs, result = solved
     done = gymnast(runs, "eval", "--episodes", "10", "--json")
     assert done.returncode == 0, done.stderr
     score = json.loads(done.stdout)
-    assert score["run"] == said["id"]
+    assert score["run"] == result["id"]
     assert score["episodes"] == len(score["returns"]) == 10
     assert score["mean_return"] == pytest.approx(sum(score["returns"]) / 10)
     assert score["min_return"] <= score["mean_return"] <= score["max_return"]
@@ -70,11 +70,11 @@ def test_eval_scores_the_best_checkpoint(solved: tuple[Path, dict[str, Any]]) ->
 
 
 def test_eval_prints_one_compact_block(solved: tuple[Path, dict[str, Any]]) -> None:
-    runs, said = solved
-    done = gymnast(runs, "eval", f"{said['id']}/@best", "--episodes", "5", "--seed", "7", "--stochastic")
+    runs, result = solved
+    done = gymnast(runs, "eval", f"{result['id']}/@best", "--episodes", "5", "--seed", "7", "--stochastic")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith(f"{said['id']}/")
+    assert lines[0].startswith(f"{result['id']}/")
     assert [line.split()[0] for line in lines[1:]] == ["return", "range", "length", "episodes"]
     assert "sampled" in lines[-1]
 
@@ -107,8 +107,8 @@ def test_resume_alone_means_the_last_run_also_before_a_setting(tmp_path: Path) -
     ):
         done = gymnast(tmp_path, "train", *words, "--json")
         assert done.returncode == 0, done.stderr
-        said = json.loads(done.stdout)
-        assert (said["id"], said["env_steps"]) == (first["id"], steps)
+        result = json.loads(done.stdout)
+        assert (result["id"], result["env_steps"]) == (first["id"], steps)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_bad_input_is_one_message_and_creates_nothing(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_and_the_run_can_go_on(tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_saves_and_the_run_can_be_resumed(tmp_path: Path, number: signal.Signals) -> None:
     process = subprocess.Popen(
         command(tmp_path, *LONG), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -210,7 +210,7 @@ def test_keys_in_a_real_training(tmp_path: Path) -> None:
     terminal = Terminal(command(tmp_path, *LONG))
     terminal.expect("c checkpoint · e evaluate · p pause · q stop and save")
     terminal.press("p")
-    terminal.expect("paused: press p to go on")
+    terminal.expect("paused: press p to continue")
     terminal.press("p")
     terminal.expect("train return")
     terminal.press("e")
@@ -218,7 +218,7 @@ def test_keys_in_a_real_training(tmp_path: Path) -> None:
     terminal.press("h")
     terminal.expect("save a checkpoint now")
     terminal.press("q")
-    terminal.expect("stopped by the q key and saved")
+    terminal.expect("stopped on request and saved")
     assert terminal.leave() == 3
 
 
@@ -229,8 +229,8 @@ def test_a_lost_terminal_saves_the_run(tmp_path: Path) -> None:
     os.close(terminal.fd)
     assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 3
     (run,) = (path for path in tmp_path.iterdir() if path.is_dir())
-    said = json.loads(gymnast(tmp_path, "runs", "show", run.name, "--json").stdout)
-    assert "SIGHUP" in json.dumps(said)
+    result = json.loads(gymnast(tmp_path, "runs", "show", run.name, "--json").stdout)
+    assert "SIGHUP" in json.dumps(result)
 
 
 def test_ctrl_c_twice_leaves_at_once(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_ctrl_c_twice_leaves_at_once(tmp_path: Path) -> None:
     assert terminal.leave() in (3, 130)
 
 
-def test_words_are_told_apart_by_their_equals_sign() -> None:
+def test_words_with_an_equals_sign_are_settings() -> None:
     assert split_words(["a=1", "CartPole-v1:ppo", "b.c=[1, 2]", "d="]) == (
         "CartPole-v1:ppo",
         ["a=1", "b.c=[1, 2]", "d="],

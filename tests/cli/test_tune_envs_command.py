@@ -51,7 +51,7 @@ def test_a_table_and_a_choice(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["tune-envs", "FrozenLake-v1", "env.backend=sync", "--envs", "1,2", "--seconds", "0.05"]
     assert gymnast(*words) == 0
     first, header, *cells, empty, choice, reason, kept = capsys.readouterr().out.splitlines()
-    assert first.startswith("FrozenLake-v1:ppo: steps of single envs a second")
+    assert first.startswith("FrozenLake-v1:ppo: steps of single envs per second")
     assert header.split() == ["envs", "backend", "helpers", "steps/s", "memory"]
     assert [line.split()[:2] for line in cells] == [["1", "sync"], ["2", "sync"]]
     assert empty == ""
@@ -62,19 +62,19 @@ def test_a_table_and_a_choice(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json(measured: list[Cell], capsys: pytest.CaptureFixture[str]) -> None:
     assert gymnast("tune-envs", "Pendulum-v1", "--envs", "4,16,64", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["env"] == "Pendulum-v1:ppo"
-    assert len(told["cells"]) == len(measured)
-    assert told["choice"]["n_envs"] == 16
-    assert told["choice"]["backend"] == "sync"
-    assert told["choice"]["steps_per_second"] == 16000.0
-    assert told["choice"]["memory_bytes"] == 50_000_000
-    assert "the fastest" in told["choice"]["reason"]
-    assert told["steps_between_rewards"] == 12.5
-    assert told["same_experience"] is False
+    output = json.loads(capsys.readouterr().out)
+    assert output["env"] == "Pendulum-v1:ppo"
+    assert len(output["cells"]) == len(measured)
+    assert output["choice"]["n_envs"] == 16
+    assert output["choice"]["backend"] == "sync"
+    assert output["choice"]["steps_per_second"] == 16000.0
+    assert output["choice"]["memory_bytes"] == 50_000_000
+    assert "the fastest" in output["choice"]["reason"]
+    assert output["steps_between_rewards"] == 12.5
+    assert output["same_experience"] is False
 
 
-def test_copies_that_give_the_same_experience_are_told_of(
+def test_copies_with_the_same_experience_are_reported(
     measured: list[Cell], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert gymnast("tune-envs", "CliffWalking-v1", "--envs", "4") == 0
@@ -82,10 +82,10 @@ def test_copies_that_give_the_same_experience_are_told_of(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["NoSuch-v0"], "unknown environment 'NoSuch-v0'"),
-        (["env.n_envs=3"], "say which environment"),
+        (["env.n_envs=3"], "no environment is named"),
         (["CartPole-v1", "Pendulum-v1"], "one thing at a time"),
         (["CartPole-v1", "--envs", "4,many"], "'many' is not a count"),
         (["CartPole-v1", "--envs", "0"], "give numbers from 1"),
@@ -94,12 +94,12 @@ def test_copies_that_give_the_same_experience_are_told_of(
         (["CartPole-v1", "--envs", "100M"], "at most env.n_envs="),
     ],
 )
-def test_bad_input_is_one_message(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_message(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert gymnast("tune-envs", *words, "--seconds", "0.05") == 2
-    told = capsys.readouterr().err
-    assert told.startswith("error: ")
-    assert said in told
-    assert "Traceback" not in told
+    output = capsys.readouterr().err
+    assert output.startswith("error: ")
+    assert message in output
+    assert "Traceback" not in output
 
 
 def test_auto_is_measured_once_and_the_run_holds_the_number(measured: list[Cell], tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_auto_tries_only_what_goes_with_the_other_settings(measured: list[Cell])
     assert with_measured_envs(config, QuietConsole()).env.copies == 16  # fewer make no minibatch of 512
     measured.clear()
     impossible = load_config("Pendulum-v1:ppo", changes | {"algo.batch_size": 100}).config
-    with pytest.raises(GymnastError, match="1, 4, 16, 64 envs do not go with the other settings"):
+    with pytest.raises(GymnastError, match="1, 4, 16, 64 envs do not fit the other settings"):
         with_measured_envs(impossible, QuietConsole())
     assert measured == []
 
@@ -139,7 +139,7 @@ def test_rollouts_as_long_as_rewards_are_rare(measured: list[Cell], tmp_path: Pa
     changes = {"env.n_envs": 2, "algo.n_steps": "auto", "eval.every": 0, "budget.env_steps": 80}
     run = api.train("Pendulum-v1:a2c", overrides=changes, runs_dir=tmp_path / "runs")
     assert "n_steps: 40" in run.folder.config_path.read_text()  # A2C's 5, doubled until it is 25 or more
-    assert "algo.n_steps=40 was measured: of rewards under random actions, they are 12.5 steps apart" in (
+    assert "algo.n_steps=40 was measured from the rewards of random actions: they are 12.5 steps apart" in (
         run.folder.log_path.read_text()
     )
     assert {cell.n_envs for cell in measured} == {2}
@@ -148,7 +148,7 @@ def test_rollouts_as_long_as_rewards_are_rare(measured: list[Cell], tmp_path: Pa
     assert (resolved.algo.steps, resolved.env.copies) == (128, 16)
 
 
-def test_auto_where_nothing_measures_is_said() -> None:
+def test_auto_is_an_error_where_nothing_measures() -> None:
     config = load_config("Pendulum-v1:ppo", {"env.n_envs": "auto"}).config
     with pytest.raises(GymnastError, match="only training measures it"):
         config.env.copies
@@ -160,7 +160,7 @@ def test_auto_where_nothing_measures_is_said() -> None:
 def test_rollouts_beyond_memory_leave_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["train", "CartPole-v1:ppo", "env.n_envs=100M", "algo.batch_size=all"]
     assert gymnast(*words, "--runs-dir", str(tmp_path / "runs"), "-q") == 2
-    told = capsys.readouterr().err
-    assert told.startswith("error: env.n_envs=100000000: observations of 16 B for 100,000,000 envs")
-    assert "memory are free; at most env.n_envs=" in told
+    output = capsys.readouterr().err
+    assert output.startswith("error: env.n_envs=100000000: observations of 16 B for 100,000,000 envs")
+    assert "memory are free; at most env.n_envs=" in output
     assert not (tmp_path / "runs").exists()

@@ -68,7 +68,7 @@ def test_everything_is_written_in_the_order_of_the_schema() -> None:
             value = value[key]
 
 
-def test_notes_stand_at_the_ends_of_lines() -> None:
+def test_notes_are_at_the_ends_of_lines() -> None:
     resolved = load_config("CartPole-v1:ppo", ["seed=3"])
     lines = dump_config(resolved.config, resolved.sources).splitlines()
     assert next(line for line in lines if line.startswith("seed")).split("  # ")[1] == "command line"

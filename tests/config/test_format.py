@@ -142,7 +142,7 @@ scalars = st.sampled_from(
 
 @st.composite
 def config_texts(draw: st.DrawFn) -> str:
-    """A file with shuffled keys, any indentation, and comments wherever comments may stand."""
+    """A file with shuffled keys, any indentation, and comments wherever one is allowed."""
     rng = random.Random(draw(st.integers(0, 10**6)))
     count = 0
 

@@ -54,7 +54,7 @@ def test_another_algorithm_replaces_the_whole_map() -> None:
     }, "a map without a name is PPO's"
 
 
-def test_a_schedule_written_anew_replaces_the_old_form() -> None:
+def test_schedule_in_another_form_replaces_the_old_one() -> None:
     ramp = {"algo": {"lr": {"kind": "linear", "start": 1, "end": 0}}}
     assert merge(ramp, {"algo": {"lr": {"points": [[0, 1]]}}}) == {"algo": {"lr": {"points": [[0, 1]]}}}
     assert merge(ramp, {"algo": {"lr": {"kind": "cosine"}}})["algo"]["lr"] == {
@@ -183,7 +183,7 @@ def test_several_variants_are_offered_as_commands() -> None:
     with pytest.raises(SeveralVariantsError) as caught:
         load_config("MountainCar-v0")
     assert str(caught.value) == (
-        "MountainCar-v0 has 3 variants; say which:\n"
+        "MountainCar-v0 has 3 variants; choose one:\n"
         "  gymnast train MountainCar-v0:ppo\n  gymnast train MountainCar-v0:ppo-count\n"
         "  gymnast train MountainCar-v0:ppo-rnd"
     )
@@ -275,7 +275,7 @@ def test_an_override_inside_a_default_starts_from_it() -> None:
     assert (coef.kind, coef.start, coef.end) == ("linear", 0.5, 0.1)
 
 
-def test_an_override_mends_what_a_file_has_wrong(folder: Path) -> None:
+def test_override_corrects_an_error_in_a_file(folder: Path) -> None:
     file = write(folder / "broken.yaml", "env: {id: X-v0, n_envs: 0}")
     with pytest.raises(GymnastError):
         load_config(str(file))

@@ -1,4 +1,4 @@
-"""What a wrong config is told: which key, what is wrong, the nearest valid name, and where."""
+"""Messages for a wrong config: which key, what is wrong, the nearest valid name, and where."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_file_is_named_with_the_line() -> None:
     )
 
 
-def test_every_problem_is_listed_where_it_stands() -> None:
+def test_every_problem_is_listed_with_its_place() -> None:
     Path("configs").mkdir()
     Path("configs/_fam.yaml").write_text("seed: -2\n")
     Path("my.yaml").write_text(
@@ -177,6 +177,6 @@ def test_unknown_references() -> None:
     assert message("plain.yaml:v") == "plain.yaml has no variant 'v'; it has none"
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_bytes_that_are_not_text() -> None:
     Path("my.yaml").write_bytes(b"seed: \xff\xfe")
     assert message("my.yaml").startswith("my.yaml: not a text file in UTF-8")

@@ -10,7 +10,7 @@ from gymnast.config.reference import keys, markdown
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
-def test_the_page_is_what_the_schema_says():
+def test_page_matches_the_schema():
     assert PAGE.read_text() == markdown(), "run: gymnast config keys --markdown > docs/settings.md"
 
 

@@ -26,7 +26,7 @@ def test_counts_are_written_as_people_write_them(written: object, count: int) ->
 
 
 @pytest.mark.parametrize("written", ["abc", "3x", "1.2345", 0.5, True, -1, "-3", "", None])
-def test_what_is_no_count_is_rejected(written: object) -> None:
+def test_text_that_is_not_a_count_is_rejected(written: object) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(Count).validate_python(written)
 
@@ -44,7 +44,7 @@ def test_durations(written: object, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("written", ["10 parsecs", "m", True, -1])
-def test_what_is_no_duration_is_rejected(written: object) -> None:
+def test_text_that_is_not_a_duration_is_rejected(written: object) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(Seconds).validate_python(written)
 

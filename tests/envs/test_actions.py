@@ -16,8 +16,8 @@ from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.spec import read_spec
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import action_array_type, plain_action_space, random_actions
 from gymnast.spaces.action_form import ActionForm
+from gymnast.spaces.plain import action_array_type, plain_action_space, random_actions
 
 NAMES = list(action_envs.SPACES)
 DISCRETE = [name for name in NAMES if ActionForm(action_envs.SPACES[name]).n_logits]
@@ -138,7 +138,7 @@ def test_a_mask_that_an_env_does_not_give_is_missed_at_once() -> None:
         envs.reset()
 
 
-def test_where_masks_cannot_be_is_said() -> None:
+def test_masks_where_there_are_none_raise_a_clear_error() -> None:
     with pytest.raises(GymnastError, match=r"native cannot step.*action_masks needs single envs"):
         build_envs(EnvConfig(id="CartPole-v1", action_masks=True, backend="native"), n_envs=4, seed=0)
     for backend in ("sync", "workers"):

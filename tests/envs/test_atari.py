@@ -222,7 +222,7 @@ def test_resumed_games_are_new_ones() -> None:
 
 @pytest.mark.parametrize("obs", ["pixels", "ram", "objects"])
 @pytest.mark.parametrize("backend", ["sync", "workers"])
-def test_single_games_go_on_exactly_after_a_resume(obs: str, backend: str) -> None:
+def test_single_games_continue_exactly_after_a_resume(obs: str, backend: str) -> None:
     settings = config(obs=obs, workers=2)
     envs = build_envs(settings, n_envs=2, seed=1, backend=backend)
     assert envs.carries_state
@@ -287,7 +287,7 @@ def test_masks_of_the_full_set_leave_what_the_game_uses(backend: str) -> None:
     assert {labels[i] for i in np.flatnonzero(envs.masks[0])} == set(read_spec(config(PONG)).action_labels)
 
 
-def test_few_actions_do_what_their_labels_say() -> None:
+def test_few_actions_do_what_their_labels_mean() -> None:
     heights = {}
     for label in ("RIGHT", "LEFT"):
         env = make_env(config(PONG, obs="ram", sticky=0, noop_max=0, actions=(label,)))
@@ -313,7 +313,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("settings", "message"), BAD)
-def test_bad_input_is_told(settings: EnvConfig, message: str) -> None:
+def test_bad_input_raises_a_clear_error(settings: EnvConfig, message: str) -> None:
     with pytest.raises(GymnastError) as single:
         make_env(settings)
     assert message in str(single.value)

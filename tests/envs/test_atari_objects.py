@@ -198,7 +198,7 @@ TWO = Table(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(*[st.integers(0, 255)] * 5), min_size=2, max_size=6))
-def test_a_table_gives_what_it_says(memory: list[tuple[int, ...]]) -> None:
+def test_a_table_gives_what_it_lists(memory: list[tuple[int, ...]]) -> None:
     objects = Objects(TWO, frame_skip=4)
     assert objects.names == (
         "hero x", "ghost y", "hero x speed", "ghost y speed", "hero from ghost x", "ghost is there",

@@ -24,10 +24,10 @@ def test_every_alias_leads_to_a_registered_env(old: str, new: str) -> None:
     assert new in gym.registry
 
 
-def test_an_older_name_is_accepted_and_said_once(
+def test_an_older_name_is_accepted_and_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aliases, "_said", set())
+    monkeypatch.setattr(aliases, "_warned", set())
     with caplog.at_level(logging.WARNING, "gymnast"):
         for _ in range(2):
             env = make_env(EnvConfig(id="Taxi-v3"))
@@ -106,7 +106,7 @@ def test_bad_input_is_one_message_with_the_nearest_choice(config: dict[str, Any]
         build_envs(EnvConfig(**config), n_envs=2, seed=0, backend="sync")
 
 
-def test_backends_that_cannot_step_an_env_say_why() -> None:
+def test_backends_that_cannot_step_an_env_give_the_reason() -> None:
     cases = [
         ("native", EnvConfig(id="Pendulum-v1"), "no vectorised class"),
         (

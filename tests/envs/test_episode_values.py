@@ -50,7 +50,7 @@ def test_an_env_that_tells_nothing_has_no_values() -> None:
     assert envs.step(np.zeros(2, np.int64)).episode_values == {}
 
 
-def test_means_are_over_the_episodes_that_were_told_of() -> None:
+def test_means_are_over_the_episodes_that_reported_a_value() -> None:
     state = TrainState()
     state.recent.extend(
         [Episode(1.0, 1.0, 2), Episode(1.0, 1.0, 2, {"won": 1.0}), Episode(1.0, 1.0, 2, {"won": 0.0})]

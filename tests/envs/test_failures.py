@@ -69,7 +69,7 @@ def test_a_failing_env_is_named_with_its_seed(backend: str, how: str, reason: st
 
 def test_an_observation_of_the_wrong_shape_is_not_broadcast() -> None:
     envs = build_envs(failing("reset-shape", None), n_envs=4, seed=0, backend="sync")
-    with pytest.raises(EnvFailure, match=r"shape \(2,\); its space says \(3,\)"):
+    with pytest.raises(EnvFailure, match=r"shape \(2,\); its space has \(3,\)"):
         envs.reset()
 
 

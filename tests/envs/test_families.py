@@ -28,7 +28,7 @@ from gymnast.errors import MissingExtra
         ("MiniGrid-DoorKey-5x5-v0", "minigrid", "minigrid"),
     ],
 )
-def test_a_missing_extra_is_said_with_the_install_line(
+def test_a_missing_extra_raises_an_error_with_the_install_line(
     env_id: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)  # what Python does for a package that cannot be imported
@@ -69,7 +69,7 @@ def test_what_suits_a_family_suits_its_envs_without_a_preset() -> None:
     assert not any(source.startswith("family") for key, source in other.sources.items() if key[:4] == "algo")
 
 
-def test_minigrid_is_seen_as_planes_unless_the_user_says_otherwise() -> None:
+def test_minigrid_is_seen_as_planes_by_default() -> None:
     pytest.importorskip("minigrid")
     env = load_config("MiniGrid-Empty-5x5-v0").config.env
     assert [wrapper.name for wrapper in env.wrappers] == ["minigrid-planes"]

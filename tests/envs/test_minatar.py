@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from gymnast.envs import snapshot as carrying
+from gymnast.envs import states as carrying
 from gymnast.envs.build import make_env
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.spec import read_spec
@@ -45,7 +45,7 @@ def test_a_seed_repeats_what_happens_and_another_does_not(env_id: str) -> None:
 
 
 @pytest.mark.parametrize("env_id", IDS)
-def test_the_state_is_carried_exactly(env_id: str) -> None:
+def test_a_state_continues_exactly(env_id: str) -> None:
     ours, theirs = make_env(EnvConfig(id=env_id)), make_env(EnvConfig(id=env_id))
     played(ours, 1, 150)
     theirs.reset(seed=9)

@@ -1,4 +1,4 @@
-"""MiniGrid's view as planes says exactly what its numbers said, and the mission's words are told apart."""
+"""MiniGrid's view as planes holds exactly what its numbers did, and different missions look different."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def build(env_id: str, **arguments: bool):
 @pytest.mark.parametrize(
     "env_id", ["MiniGrid-DoorKey-8x8-v0", "MiniGrid-LavaGapS7-v0", "MiniGrid-Dynamic-Obstacles-6x6-v0"]
 )
-def test_the_numbers_can_be_read_off_the_planes(env_id: str) -> None:
+def test_planes_hold_what_the_numbers_did(env_id: str) -> None:
     env, plain = build(env_id), make_env(EnvConfig(id=env_id))
     (obs, _), (own, _) = env.reset(seed=3), plain.reset(seed=3)
     env.action_space.seed(0)
@@ -46,7 +46,7 @@ def test_a_mission_that_never_changes_is_left_out() -> None:
 @pytest.mark.parametrize(
     "env_id", ["MiniGrid-GoToDoor-5x5-v0", "MiniGrid-PutNear-6x6-N2-v0", "BabyAI-GoToLocal-v0"]
 )
-def test_missions_are_told_apart_by_their_words(env_id: str) -> None:
+def test_missions_with_different_words_look_different(env_id: str) -> None:
     env = build(env_id)
     seen: dict[str, bytes] = {}
     for seed in range(25):
@@ -60,7 +60,7 @@ def test_missions_are_told_apart_by_their_words(env_id: str) -> None:
     assert "mission" not in build(env_id, mission=False).observation_space.spaces
 
 
-def test_it_is_for_minigrid_alone() -> None:
+def test_planes_are_refused_around_other_envs() -> None:
     with pytest.raises(GymnastError, match="'minigrid-planes' is for MiniGrid's own observations, not Box"):
         build("CartPole-v1")
     with pytest.raises(GymnastError, match="direction must be true or false, not 'no'"):

@@ -16,6 +16,7 @@ from gymnast import api
 from gymnast.envs.build import build_envs, why_not_backend
 from gymnast.envs.contract import EnvFailure, Envs, Step
 from gymnast.envs.settings import EnvConfig
+from gymnast.errors import GymnastError
 from gymnast.rollout.evaluate import evaluation_envs
 
 pytest.importorskip("minigrid")
@@ -299,23 +300,53 @@ def test_a_restored_native_env_continues_its_episodes_exactly(env_id: str) -> No
 
 
 @pytest.mark.parametrize("n_envs", [6, 4, 8])
-def test_native_and_single_envs_resume_alike_from_the_snapshots_of_either(n_envs: int) -> None:
+def test_native_and_single_envs_start_the_same_episodes_from_the_snapshots_of_the_other(n_envs: int) -> None:
     config = config_for("MiniGrid-DoorKey-6x6-v0", max_episode_steps=23)
     native, sync = both(config, n_envs=6, seed=2)
     native.reset()
     sync.reset()
     check_alike(native, sync, steps=57, seed=0)
-    of_native, of_sync = native.snapshot(), sync.snapshot()
-    # Single envs cannot put an episode back, and begin new ones from the random numbers in either snapshot.
-    begun = []
-    for backend, snapshot in (("sync", of_sync), ("sync", of_native), ("native", of_sync)):
+    started = []
+    for backend, snapshot in (("sync", native.snapshot()), ("native", sync.snapshot())):
         envs = build_envs(config, n_envs=n_envs, seed=2, backend=backend)
         envs.reset()
         first = envs.restore(snapshot)
-        assert first is not None
-        begun.append([first.copy(), *(envs.step(np.full(n_envs, at % 3)).obs.copy() for at in range(40))])
-    np.testing.assert_array_equal(begun[0], begun[1])
-    np.testing.assert_array_equal(begun[0], begun[2])
+        assert first is not None, "the state of the other cannot be read, its random numbers can"
+        started.append([first.copy(), *(envs.step(np.full(n_envs, at % 3)).obs.copy() for at in range(40))])
+    np.testing.assert_array_equal(*started)
+
+
+@pytest.mark.parametrize("env_id", ["MiniGrid-DoorKey-6x6-v0", "MiniGrid-MultiRoom-N2-S4-v0"])
+def test_captured_states_begin_in_any_row(env_id: str) -> None:
+    config = config_for(env_id, max_episode_steps=23)
+    envs = build_envs(config, n_envs=6, seed=2, backend="native")
+    envs.reset()
+    random = np.random.default_rng(4)
+    for _ in range(31):
+        seen = envs.step(eager_actions(random, 6)).obs
+    before = seen.copy()
+    states = envs.capture([5, 2])
+    actions = eager_actions(random, 6 * 60).reshape(60, 6)
+    kept = [(step.obs.copy(), step.rewards.copy(), step.truncated.copy()) for step in map(envs.step, actions)]
+    other = build_envs(config, n_envs=3, seed=9, backend="native")
+    other.reset()
+    for _ in range(7):
+        other.step(eager_actions(random, 3))
+    np.testing.assert_array_equal(other.begin_from([0, 2], states), before[[5, 2]])
+    for at, (obs, rewards, truncated) in enumerate(kept):
+        step = other.step(actions[at][[5, 0, 2]])
+        np.testing.assert_array_equal(step.obs[[0, 2]], obs[[5, 2]])
+        np.testing.assert_array_equal(step.rewards[[0, 2]], rewards[[5, 2]])
+        np.testing.assert_array_equal(step.truncated[[0, 2]], truncated[[5, 2]])
+
+
+def test_a_state_of_another_env_is_refused() -> None:
+    envs = build_envs(config_for("MiniGrid-DoorKey-6x6-v0"), n_envs=2, seed=0, backend="native")
+    other = build_envs(config_for("MiniGrid-MultiRoom-N2-S4-v0"), n_envs=2, seed=0, backend="native")
+    envs.reset()
+    other.reset()
+    with pytest.raises(GymnastError, match="cannot begin from a state of"):
+        other.begin_from([0], envs.capture([1]))
 
 
 @pytest.mark.parametrize("reference", ["MiniGrid-DoorKey-5x5-v0:ppo", "MiniGrid-MultiRoom-N4-S5-v0:ppo"])

@@ -13,13 +13,12 @@ from pydantic import ValidationError
 
 from gymnast.envs.build import build_envs, build_training_envs
 from gymnast.envs.contract import EnvFailure, Envs
-from gymnast.envs.mix.build import build_mix, build_task, policy_spaces, task_seed
+from gymnast.envs.mix.build import build_mix, build_task, policy_spaces, shares, task_seed
 from gymnast.envs.mix.mixed import MixedEnvs, task_rows
-from gymnast.envs.mix.shares import shares
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.spec import read_spec
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.spaces.plain import random_actions
 
 CHORE = "mix_envs:Chore"
 
@@ -224,7 +223,7 @@ def test_a_snapshot_brings_every_task_back(name: str) -> None:
         again.close()
 
 
-def test_where_one_task_cannot_be_carried_all_begin_anew() -> None:
+def test_tasks_begin_new_episodes_if_one_of_them_has_no_state() -> None:
     config = mixed(chore("kept"), chore("lost", carried=False), n_envs=4)
     envs, again = build_envs(config, seed=1), build_envs(config, seed=1)
     envs.reset()
@@ -335,7 +334,7 @@ def test_what_a_mix_must_have() -> None:
     assert "1 copies are too few for the 2 tasks" in problems(mix=two, n_envs=1)
     assert "weight" in problems(mix=[{"id": "A-v0", "weight": 0}, {"id": "B-v0"}])
     assert "n_envs counts the copies of all tasks" in problems(mix=[{"id": "A-v0", "n_envs": 2}])
-    assert "is no part of a metric's name" in problems(mix=[{"id": "A-v0", "name": "a/b"}])
+    assert "cannot be part of a metric's name" in problems(mix=[{"id": "A-v0", "name": "a/b"}])
     assert "env.task_input: is for several tasks" in problems(id="A-v0", task_input=True)
 
 

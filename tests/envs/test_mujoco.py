@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gymnast.envs import snapshot as carrying
+from gymnast.envs import states as carrying
 from gymnast.envs.build import make_env
 from gymnast.envs.settings import EnvConfig
 
 pytest.importorskip("mujoco")
 
 
-def test_nothing_is_said_or_written_on_the_way(
+def test_building_prints_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -26,7 +26,7 @@ def test_nothing_is_said_or_written_on_the_way(
 
 # Ant and Humanoid read positions before they step that lie one step behind the state.
 @pytest.mark.parametrize("env_id", ["Hopper-v5", "Ant-v5", "Humanoid-v5", "Reacher-v5"])
-def test_the_state_is_carried_exactly(env_id: str) -> None:
+def test_a_state_continues_exactly(env_id: str) -> None:
     ours, theirs = make_env(EnvConfig(id=env_id)), make_env(EnvConfig(id=env_id))
     ours.reset(seed=1)
     theirs.reset(seed=2)

@@ -135,7 +135,7 @@ def test_time_is_counted_from_when_a_worker_was_asked() -> None:
         envs.close()
 
 
-def test_what_a_lost_env_would_have_told_is_not_made_up() -> None:
+def test_values_of_a_lost_episode_are_not_made_up() -> None:
     config = EnvConfig(
         id="sample_envs:Tells", workers=2, wrappers=("sample_envs:CountsOnes",), restarts=PATIENT
     )
@@ -229,7 +229,7 @@ def test_children_of_a_lost_worker_end_with_it(tmp_path: Path) -> None:
         envs.close()
 
 
-def test_a_snapshot_with_a_lost_worker_starts_its_episodes_afresh() -> None:
+def test_a_snapshot_with_a_lost_worker_starts_new_episodes_there() -> None:
     config = EnvConfig(id="CartPole-v1", workers=2, restarts=PATIENT)
     envs = build_envs(config, n_envs=2, seed=0, backend="workers")
     again = build_envs(config, n_envs=2, seed=0, backend="workers")
@@ -247,6 +247,27 @@ def test_a_snapshot_with_a_lost_worker_starts_its_episodes_afresh() -> None:
     finally:
         envs.close()
         again.close()
+
+
+def test_a_lost_worker_cannot_be_captured_and_the_next_step_replaces_it() -> None:
+    config = EnvConfig(id="CartPole-v1", workers=2, restarts=PATIENT)
+    envs = build_envs(config, n_envs=2, seed=0, backend="workers")
+    try:
+        envs.reset()
+        envs.step(GO[:2])
+        states = envs.capture([0, 1])
+        os.kill(envs.process_ids[1], signal.SIGKILL)
+        with pytest.raises(EnvFailure, match=r"env 1 .* is lost: .* SIGKILL; the next step replaces it"):
+            envs.capture([0, 1])
+        with pytest.raises(EnvFailure, match="env 1"):
+            envs.begin_from([1, 0], states)
+        step = envs.step(GO[:2])
+        assert step.lost is not None
+        assert step.lost.tolist() == [False, True]
+        assert envs.begin_from([1, 0], states).shape == (2, 4)
+        assert envs.step(GO[:2]).lost is None
+    finally:
+        envs.close()
 
 
 def test_pauses_double_for_the_same_envs_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ import pytest
 from gymnast.envs.build import build_envs
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import episode_values, make_env, reward_parts
-from gymnast.envs.snapshot import can_carry, env_state, set_env_state
 from gymnast.envs.spec import read_spec
+from gymnast.envs.states import can_carry, env_state, set_env_state
 from gymnast.errors import GymnastError
 
 pytest.importorskip("stable_retro")
@@ -168,7 +168,7 @@ def test_chance_is_for_training(make: Make) -> None:
     assert not (screens(1, True) == screens(2, True)).all()
 
 
-def test_a_carried_game_goes_on_to_the_frame(make: Make) -> None:
+def test_a_restored_game_continues_frame_by_frame(make: Make) -> None:
     settings = {"rewards": {"death": {}, "score": {}}, "no_progress_steps": 400, "random_frame_skip": [3, 5]}
     env = make(retro=settings)
     assert can_carry(env)
@@ -187,7 +187,7 @@ def test_a_carried_game_goes_on_to_the_frame(make: Make) -> None:
     assert info == again[2]
 
 
-def test_shares_are_told_apart_and_leave_the_games_own_reward(make: Make) -> None:
+def test_shares_are_reported_and_leave_the_games_own_reward(make: Make) -> None:
     settings = {"own_reward": 0.5, "rewards": {"death": -3, "hits": {"variable": "score", "weight": 2}}}
     env = make(retro={**settings, "sticky": 0})
     assert reward_parts(env) == ("own_reward", "death", "hits")
@@ -229,7 +229,7 @@ def test_a_lost_life_ends_an_episode_in_training_alone(make: Make) -> None:
     assert lives == {True: 2, False: 0}
 
 
-def test_a_new_level_ends_an_episode_and_is_told(make: Make) -> None:
+def test_a_new_level_ends_an_episode_and_is_reported(make: Make) -> None:
     # Airstriker's levels are not in its data: every hit counts as a new level here.
     env = make(training=False, retro={"level": ["score"], "end_on_level": True})
     assert episode_values(env) == ("level_complete",)
@@ -258,7 +258,7 @@ def test_own_states_and_own_games_are_found_in_the_users_folder(make: Make, roms
     import shutil
 
     from gymnast.envs.families.retro import library
-    from gymnast.envs.families.retro.register import register_games
+    from gymnast.envs.families.retro.library import register_games
 
     env = make(training=False, retro={"noop_max": 0})
     env.reset(seed=0)
@@ -300,7 +300,9 @@ def test_a_state_can_be_made_by_the_game_itself(make: Make, monkeypatch: pytest.
 
 
 def test_gymnasium_itself_makes_a_game() -> None:
-    import gymnast.envs.families.retro.register  # noqa: F401
+    from gymnast.envs.families.retro.library import register_games
+
+    register_games()
 
     env = gym.make(AIRSTRIKER)
     try:
@@ -330,7 +332,7 @@ def test_gymnasium_itself_makes_a_game() -> None:
         ({"kwargs": {"stat": "Level1"}}, ["no argument 'stat'", "'state'"]),
     ],
 )
-def test_bad_input_is_said_in_one_message_and_leaves_no_emulator(
+def test_bad_input_raises_one_message_and_leaves_no_emulator(
     make: Make, settings: dict[str, Any], words: list[str]
 ) -> None:
     with pytest.raises(GymnastError) as caught:
@@ -356,7 +358,7 @@ def test_settings_of_another_family_are_refused() -> None:
         ("env.state=Level1", "env.state"),
         ("env.actions=[left]", "env.actions"),
     ):
-        with pytest.raises(GymnastError, match=f"{key}: is for .*CartPole-v1 is none"):
+        with pytest.raises(GymnastError, match=f"{key}: is for .*CartPole-v1 is not one"):
             load_config("CartPole-v1:ppo", [override])
 
 

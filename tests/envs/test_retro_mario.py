@@ -85,7 +85,7 @@ def test_progress_goes_over_the_edge_of_a_page() -> None:
     assert parts(told[1])["progress"] == pytest.approx(-0.1)
 
 
-def test_the_games_own_reward_is_replaced_and_still_told() -> None:
+def test_the_games_own_reward_is_replaced_and_still_reported() -> None:
     reward, _, _, info = played(mario([line(0), line(8)]), 1)[0]
     assert reward == pytest.approx(0.8)
     assert reward - sum(info["reward_parts"].values()) == pytest.approx(8.0)
@@ -143,7 +143,7 @@ def test_a_new_level_begins_a_new_count_of_progress() -> None:
     assert len(played(mario(lines, no_progress_steps=3), 12)) == 12
 
 
-def test_what_is_counted_is_carried() -> None:
+def test_counts_continue_from_a_state() -> None:
     lines = [line(10 * step) for step in range(8)]
     env = mario(lines, no_progress_steps=4)
     played(env, 4)

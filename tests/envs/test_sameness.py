@@ -75,7 +75,7 @@ def test_an_env_too_slow_to_judge_is_not_judged(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(("env_id", "said"), [("CliffWalking-v1", True), ("CartPole-v1", False)])
-def test_a_run_says_so_when_it_starts(env_id: str, said: bool, tmp_path: Path) -> None:
+def test_a_run_warns_when_it_starts(env_id: str, said: bool, tmp_path: Path) -> None:
     changes = {"env.n_envs": 4, "algo.n_steps": 16, "algo.batch_size": "all", "eval.every": 0}
     run = api.train(f"{env_id}:ppo", overrides=changes, max_env_steps=64, runs_dir=tmp_path)
     assert ("parallel envs give the same experience" in run.folder.log_path.read_text()) is said

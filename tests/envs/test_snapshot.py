@@ -1,4 +1,4 @@
-"""Interrupted and restored, an env goes on bit for bit, or says that it cannot."""
+"""Interrupted and restored, an env continues bit for bit, or reports that it cannot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gymnast.envs.build import build_envs
 from gymnast.envs.contract import Envs, Step
 from gymnast.envs.settings import EnvConfig
 
-CARRIED = {
+WITH_STATE = {
     "CartPole-v1": {},
     "Acrobot-v1": {},
     "MountainCar-v0": {},
@@ -23,6 +23,8 @@ CARRIED = {
     "FrozenLake-v1": {},
     "CliffWalkingSlippery-v1": {},
     "Taxi-v4": {"is_rainy": True, "fickle_passenger": True},
+    "LunarLander-v3": {"enable_wind": True},
+    "LunarLanderContinuous-v3": {},
     "gymnast/Bandit-v0": {"arms": 4, "kind": "gaussian", "horizon": 9},
     "gymnast/TMaze-v0": {"length": 3, "max_steps": 9},
 }
@@ -31,7 +33,7 @@ CARRIED = {
 def config_for(env_id: str, **more: Any) -> EnvConfig:
     # The limit is odd, so that a snapshot falls into the middle of an episode.
     limit = None if env_id.startswith("gymnast/") else 23
-    return EnvConfig(id=env_id, kwargs=CARRIED.get(env_id, {}), max_episode_steps=limit, workers=2, **more)
+    return EnvConfig(id=env_id, kwargs=WITH_STATE.get(env_id, {}), max_episode_steps=limit, workers=2, **more)
 
 
 def actions_for(envs: Envs, step: int) -> np.ndarray:
@@ -60,7 +62,7 @@ def record(envs: Envs, start: int, stop: int) -> list[np.ndarray]:
     return rows
 
 
-def check_goes_on(config: EnvConfig, backend: str, other_backend: str | None = None) -> None:
+def check_continues(config: EnvConfig, backend: str, other_backend: str | None = None) -> None:
     whole = build_envs(config, n_envs=4, seed=9, backend=backend)
     resumed = None
     try:
@@ -80,26 +82,26 @@ def check_goes_on(config: EnvConfig, backend: str, other_backend: str | None = N
             resumed.close()
 
 
-@pytest.mark.parametrize("env_id", CARRIED)
-def test_sync_envs_go_on_exactly(env_id: str) -> None:
-    check_goes_on(config_for(env_id), "sync")
+@pytest.mark.parametrize("env_id", WITH_STATE)
+def test_sync_envs_continue_exactly(env_id: str) -> None:
+    check_continues(config_for(env_id), "sync")
 
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Taxi-v4"])
-def test_worker_envs_go_on_exactly(env_id: str) -> None:
-    check_goes_on(config_for(env_id), "workers")
+def test_worker_envs_continue_exactly(env_id: str) -> None:
+    check_continues(config_for(env_id), "workers")
 
 
-def test_native_cartpole_goes_on_exactly() -> None:
-    check_goes_on(config_for("CartPole-v1"), "native")
+def test_native_cartpole_continues_exactly() -> None:
+    check_continues(config_for("CartPole-v1"), "native")
 
 
 def test_a_run_may_change_between_sync_and_workers() -> None:
-    check_goes_on(config_for("FrozenLake-v1"), "sync", "workers")
-    check_goes_on(config_for("FrozenLake-v1"), "workers", "sync")
+    check_continues(config_for("FrozenLake-v1"), "sync", "workers")
+    check_continues(config_for("FrozenLake-v1"), "workers", "sync")
 
 
-def test_wrappers_are_carried() -> None:
+def test_wrappers_continue_exactly() -> None:
     wrappers = (
         "mountaincar-shaping",
         {"name": "count-bonus", "weight": 1.0, "bins": 4},
@@ -107,12 +109,12 @@ def test_wrappers_are_carried() -> None:
         {"name": "time-limit", "steps": 17},
         {"name": "reward-scale", "scale": 0.3},
     )
-    check_goes_on(config_for("MountainCar-v0", wrappers=wrappers), "sync")
+    check_continues(config_for("MountainCar-v0", wrappers=wrappers), "sync")
 
 
 @pytest.mark.parametrize("backend", ["sync", "workers"])
-@pytest.mark.parametrize("env_id", ["LunarLander-v3", "sample_envs:Countdown"])
-def test_unknown_envs_start_new_episodes_that_no_one_has_seen(env_id: str, backend: str) -> None:
+@pytest.mark.parametrize("env_id", ["BipedalWalker-v3", "sample_envs:Countdown"])
+def test_envs_without_a_state_start_new_episodes(env_id: str, backend: str) -> None:
     config = config_for(env_id)
     envs = build_envs(config, n_envs=3, seed=4, backend=backend)
     resumed = build_envs(config, n_envs=3, seed=4, backend=backend)
@@ -135,7 +137,7 @@ def test_unknown_envs_start_new_episodes_that_no_one_has_seen(env_id: str, backe
             each.close()
 
 
-def test_a_users_wrapper_without_a_state_of_its_own_is_not_carried() -> None:
+def test_a_users_wrapper_without_a_state_cannot_be_resumed() -> None:
     config = EnvConfig(id="CartPole-v1", wrappers=("sample_envs:PlusOne",))
     assert not build_envs(config, n_envs=2, seed=0, backend="sync").carries_state
 
@@ -166,14 +168,14 @@ def test_a_snapshot_of_another_env_or_backend_starts_new_episodes() -> None:
 
 
 @pytest.mark.parametrize("backend", ["sync", "workers"])
-def test_numpy_values_in_a_state_are_carried(backend: str) -> None:
+def test_numpy_values_in_a_state_are_kept(backend: str) -> None:
     wrappers = ({"name": "sample_envs:Remembers", "what": "numpy"},)
-    check_goes_on(config_for("CartPole-v1", wrappers=wrappers), backend)
+    check_continues(config_for("CartPole-v1", wrappers=wrappers), backend)
 
 
 @pytest.mark.parametrize("backend", ["sync", "workers"])
 @pytest.mark.parametrize("what", ["object", "error"])
-def test_a_state_that_cannot_be_written_is_told_and_costs_the_episode_alone(
+def test_a_state_that_cannot_be_written_warns_and_costs_only_the_episode(
     backend: str, what: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     config = config_for("CartPole-v1", wrappers=({"name": "sample_envs:Remembers", "what": what},))
@@ -185,7 +187,7 @@ def test_a_state_that_cannot_be_written_is_told_and_costs_the_episode_alone(
             warnings.simplefilter("always")
             saved = through_json(envs.snapshot())
         said = " ".join(str(one.message) for one in told) + capfd.readouterr().err
-        assert "get_state of sample_envs.Remembers gives no plain data" in said
+        assert "get_state of sample_envs.Remembers does not give plain data" in said
         record(envs, 5, 10)  # nobody was lost
         assert envs.restarts == 0
         assert envs.restore(saved) is not None  # new episodes

@@ -134,9 +134,9 @@ def test_groups_share_the_cores_out_among_themselves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "problem"), [("raise", "the motor broke"), ("die", "process ended with code -9")]
+    ("how", "problem"), [("raise", "the motor broke"), ("die", "its process was killed by SIGKILL")]
 )
-def test_an_env_that_fails_is_told_of(how: str, problem: str) -> None:
+def test_an_env_that_fails_is_reported(how: str, problem: str) -> None:
     config = EnvConfig(id="sample_envs:Failing", kwargs={"how": how}, backend="sync")
     with pytest.raises(GymnastError, match=f"could not be stepped: .*{problem}"):
         tune(config, (1,), 0.1)
@@ -172,7 +172,7 @@ def test_a_damaged_cache_is_measured_again(own_cache: Path) -> None:
     assert remembered(config, (1,)) is None
 
 
-def test_a_rollout_beyond_memory_is_told_with_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rollout_beyond_memory_raises_an_error_with_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gymnast.envs.measure.capacity.available_memory", lambda: 100_000_000)
     config = EnvConfig(id="CartPole-v1")
     assert observation_bytes(config) == 16

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gymnast.envs import snapshot as carrying
+from gymnast.envs import states as carrying
 from gymnast.envs.build import make_env
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.spec import read_spec
@@ -122,7 +122,7 @@ def test_the_shares_of_stacked_wrappers_leave_the_envs_own_reward() -> None:
         assert reward == pytest.approx(3 * (1.0 + parts["cartpole-centring"] + parts["long-episode-penalty"]))
 
 
-def test_the_penalty_starts_anew_with_each_episode() -> None:
+def test_the_penalty_starts_again_with_each_episode() -> None:
     env = wrapped("CartPole-v1", {"name": "long-episode-penalty", "growth": 1.0})
     for _ in range(2):
         env.reset(seed=0)
@@ -196,11 +196,11 @@ def test_a_users_own_wrapper_by_import_path() -> None:
         ("long-episode-penalty", "give a cost or a growth"),
         ({"name": "long-episode-penalty", "cost": -1}, "cost must be a number from 0"),
         ("sample_envs:PlusTwo", "has no 'PlusTwo' .*did you mean 'PlusOne'"),
-        ("sample_envs:Countdown", "it is no Wrapper class"),
+        ("sample_envs:Countdown", "it is not a Wrapper class"),
         ("no_such_module:Thing", "no module 'no_such_module'"),
     ],
 )
-def test_a_wrong_wrapper_is_told_with_what_would_be_right(wrapper: Any, message: str) -> None:
+def test_a_wrong_wrapper_raises_an_error_that_names_the_right_one(wrapper: Any, message: str) -> None:
     with pytest.raises(GymnastError, match=message):
         wrapped("CartPole-v1", wrapper)
 
@@ -428,7 +428,7 @@ def test_wrong_arguments_of_observation_wrappers(env_id: str, wrapper: Any, mess
         {"name": "action-noise", "probability": 0.5},
     ],
 )
-def test_the_state_of_a_wrapper_is_carried(wrapper: dict[str, Any]) -> None:
+def test_the_state_of_a_wrapper_continues_exactly(wrapper: dict[str, Any]) -> None:
     """As JSON, into an env that was reset with another seed: from there on both go the same way."""
     config = EnvConfig(id="CartPole-v1", wrappers=(wrapper,))
     ours, theirs = make_env(config), make_env(config)

@@ -120,10 +120,10 @@ def test_masks_of_buttons_become_masks_of_combinations() -> None:
             ),
             r"no button 'RIGTH' \(did you mean 'RIGHT'",
         ),
-        (lambda: ActionCombinations(Takes(gym.spaces.MultiDiscrete([2, 2])), [[0, 5]]), "no action of"),
+        (lambda: ActionCombinations(Takes(gym.spaces.MultiDiscrete([2, 2])), [[0, 5]]), "not an action of"),
         (lambda: ActionCombinations(Takes(gym.spaces.MultiBinary(2)), "left"), "a list of lists of buttons"),
     ],
 )
-def test_wrong_use_is_told(make: Any, message: str) -> None:
+def test_wrong_use_raises_a_clear_error(make: Any, message: str) -> None:
     with pytest.raises(GymnastError, match=message):
         make()

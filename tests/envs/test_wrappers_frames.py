@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gymnast.envs import snapshot as carrying
+from gymnast.envs import states as carrying
 from gymnast.envs.build import make_env
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
@@ -122,7 +122,7 @@ def test_small_gains_may_not_count() -> None:
         ({"name": "no-progress", "steps": 6, "value": "x"},),
     ],
 )
-def test_the_state_is_carried(wrappers: Any) -> None:
+def test_a_state_continues_exactly(wrappers: Any) -> None:
     rewards = (1.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     ours, theirs = (slides(*wrappers, rewards=rewards, shape=(3, 3)) for _ in range(2))
     ours.reset(seed=1)
@@ -148,7 +148,7 @@ def test_the_state_is_carried(wrappers: Any) -> None:
         ({"name": "no-progress", "steps": 5, "value": 3}, "must be the name of an entry, not 3"),
     ],
 )
-def test_wrong_use_is_told(wrapper: Any, message: str) -> None:
+def test_wrong_use_raises_a_clear_error(wrapper: Any, message: str) -> None:
     with pytest.raises(GymnastError, match=message):
         slides(wrapper)
 

@@ -119,7 +119,7 @@ def test_pictures_of_a_dict_are_changed_and_the_rest_is_not() -> None:
         ("slides", {"name": "mask-region", "value": "black"}, "value must be a number, not 'black'"),
     ],
 )
-def test_wrong_use_is_told(env_id: str, wrapper: Any, message: str) -> None:
+def test_wrong_use_raises_a_clear_error(env_id: str, wrapper: Any, message: str) -> None:
     with pytest.raises(GymnastError, match=message):
         slides(wrapper) if env_id == "slides" else make_env(EnvConfig(id=env_id, wrappers=(wrapper,)))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gymnast.envs import snapshot as carrying
+from gymnast.envs import states as carrying
 from gymnast.envs.build import make_env
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import episode_values, reward_parts
@@ -83,7 +83,7 @@ def test_statistics_of_an_episode() -> None:
         {"name": "episode-statistics", "greatest": ["x"]},
     ],
 )
-def test_the_state_is_carried(wrapper: Any) -> None:
+def test_a_state_continues_exactly(wrapper: Any) -> None:
     ours, theirs = (slides(wrapper, rewards=(1.0, 5.0, 0.0, 2.0, -1.0)) for _ in range(2))
     ours.reset(seed=1)
     theirs.reset(seed=2)
@@ -107,7 +107,7 @@ def test_the_state_is_carried(wrapper: Any) -> None:
         ({"name": "episode-statistics", "last": 3}, "last is a list of names, not 3"),
     ],
 )
-def test_wrong_use_is_told(wrapper: Any, message: str) -> None:
+def test_wrong_use_raises_a_clear_error(wrapper: Any, message: str) -> None:
     with pytest.raises(GymnastError, match=message):
         slides(wrapper)
 
@@ -119,5 +119,5 @@ def test_what_the_env_does_not_tell() -> None:
         env.step(0)
     env = slides({"name": "reward-components", "weights": {"reward_parts": 1}})
     env.reset(seed=0)
-    with pytest.raises(GymnastError, match=r"info\['reward_parts'\] is no number"):
+    with pytest.raises(GymnastError, match=r"info\['reward_parts'\] is not a number"):
         env.step(0)

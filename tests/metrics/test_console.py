@@ -281,7 +281,7 @@ def test_the_live_view_shows_the_run_and_leaves_a_clean_terminal(columns: int, r
     assert "CartPole-v1:ppo" in plain
     assert "train return" in plain
     assert re.search(r"eval return +499\.00", plain)
-    assert "paused: press p to go on" in plain
+    assert "paused: press p to continue" in plain
     assert "warning: the disk is nearly full" in plain
     assert "Taxi-v3 is called Taxi-v4 now" in plain
     if rows >= 24:

@@ -60,7 +60,7 @@ def batch_of(space: gym.Space[Any], n: int, seed: int = 0) -> np.ndarray:
         ((128,), np.uint8, "auto", None),
     ],
 )
-def test_where_the_axes_of_an_image_lie(shape: Any, dtype: Any, layout: str, expected: Any) -> None:
+def test_image_axes_are_found(shape: Any, dtype: Any, layout: str, expected: Any) -> None:
     form = image_form(gym.spaces.Box(0, 1 if dtype is np.float32 else 255, shape, dtype), layout)
     found = None if form is None else (form.order, form.channels, form.height, form.width)
     assert found == expected
@@ -171,16 +171,16 @@ def test_dropout_and_batch_norm_work_in_updates_alone(config: dict[str, Any], sp
     assert_allclose(network.infer(x)[0], at_first)
     assert_allclose(network.act(x[:4])[0], at_first[:, :4], rtol=1e-4, atol=1e-6)  # whatever the batch is
     statistics = {name: network.arrays()[name] for name in ours.layout.buffers()}
-    network.begin_update(np.random.default_rng(0))
-    first = network.forward(network.to_engine(x))[0].numpy()
-    second = network.forward(network.to_engine(x))[0].numpy()
+    with network.updating(np.random.default_rng(0)):
+        first = network.forward(network.to_engine(x))[0].numpy()
+        second = network.forward(network.to_engine(x))[0].numpy()
     assert np.abs(first - at_first).max() > 1e-5  # so the first ratio of PPO is not 1
     assert (np.abs(first - second).max() > 1e-5) == ("dropout" in config)
     moved = [name for name, value in statistics.items() if (network.arrays()[name] != value).any()]
     assert bool(moved) == ("batch_norm" in config)
-    network.begin_update(np.random.default_rng(0))
-    if "batch_norm" not in config:
-        assert_allclose(network.forward(network.to_engine(x))[0].numpy(), first)  # the run's own randomness
+    with network.updating(np.random.default_rng(0)):
+        if "batch_norm" not in config:  # the run's own randomness
+            assert_allclose(network.forward(network.to_engine(x))[0].numpy(), first)
 
 
 def test_statistics_of_batch_norm_travel_with_the_weights() -> None:
@@ -193,7 +193,7 @@ def test_statistics_of_batch_norm_travel_with_the_weights() -> None:
 
 
 @pytest.mark.parametrize("space", [NUMBERS, PIXELS, BOTH])
-def test_an_encoder_of_ones_own(space: Any) -> None:
+def test_own_encoders_learn_and_are_stored(space: Any) -> None:
     ours = policy(space, encoder="own_encoders:OwnEncoder", encoder_kwargs={"width": 5})
     assert ours.layout.feature_size == 5
     same = policy(space, encoder="own_encoders:OwnEncoder", encoder_kwargs={"width": 5})
@@ -211,8 +211,8 @@ def test_an_encoder_of_ones_own(space: Any) -> None:
     ("space", "config", "message"),
     [
         (PIXELS, {"encoder": "own_encoders:OwnEncodr"}, "did you mean 'OwnEncoder'"),
-        (PIXELS, {"encoder": "own_encoders:gym"}, "no Module class"),
-        (gym.spaces.Box(-1, 1, (4,)), {"encoder": "impala"}, "impala reads images.*say auto"),
+        (PIXELS, {"encoder": "own_encoders:gym"}, "not a Module class"),
+        (gym.spaces.Box(-1, 1, (4,)), {"encoder": "impala"}, "impala reads images.*use auto"),
         (PIXELS, {"encoder": "no_such_module:X"}, "no module 'no_such_module'"),
         (PIXELS, {"encoder": "own_encoders:OwnEncoder", "encoder_kwargs": {"depth": 2}}, "unexpected.*depth"),
         (PIXELS, {"encoder": "own_encoders:WrongShape"}, r"must give a tensor \[B, F\]"),
@@ -228,7 +228,9 @@ def test_an_encoder_of_ones_own(space: Any) -> None:
         ),
     ],
 )
-def test_a_wrong_encoder_is_told_by_what_would_be_right(space: Any, config: Any, message: str) -> None:
+def test_a_wrong_encoder_raises_an_error_that_names_the_right_one(
+    space: Any, config: Any, message: str
+) -> None:
     with pytest.raises(GymnastError, match=message):
         policy(space, **config)
 
@@ -256,7 +258,7 @@ def test_settings_that_do_not_fit_together(config: Any, message: str) -> None:
         (NUMBERS, {"batch_norm": True}, "policy.batch_norm"),
     ],
 )
-def test_what_is_no_mlp_needs_torch(space: Any, config: Any, reason: str) -> None:
+def test_networks_other_than_mlps_need_torch(space: Any, config: Any, reason: str) -> None:
     with pytest.raises(GymnastError, match=f"{reason}.* needs engine: torch"):
         policy(space, "numpy", **config)
     assert policy(space, **config).network.xp is torch
@@ -320,7 +322,7 @@ def test_a_policy_that_stacks_frames_asks_for_a_state() -> None:
         ours.predict(np.zeros((1, 2), np.float32))
 
 
-def test_observations_of_another_form_are_told() -> None:
+def test_observations_of_another_form_are_refused() -> None:
     ours = policy(BOTH)
     with pytest.raises(GymnastError, match=r"no 'pose': got \['camera'\]"):
         ours.predict({"camera": np.zeros((1, 40, 40, 3), np.uint8)})
@@ -378,9 +380,9 @@ def test_bfloat16_without_an_image_is_refused() -> None:
         build_policy(PolicyConfig(), "auto", NUMBERS, ACTIONS, 0, precision="bf16")
 
 
-def test_a_gpu_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_gpu_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(GymnastError, match=r"device: cuda cannot be used, .*; say device=auto or device=cpu"):
+    with pytest.raises(GymnastError, match=r"device: cuda cannot be used, .*; use device=auto or device=cpu"):
         build_policy(PolicyConfig(), "auto", NUMBERS, ACTIONS, 0, device="cuda")
     assert (
         build_policy(PolicyConfig(), "torch", NUMBERS, ACTIONS, 0, device="auto").network.device.type == "cpu"

@@ -1,4 +1,4 @@
-"""Both engines are one policy: same outputs, gradients and updates, whatever the policy section says."""
+"""Both engines are one policy: same outputs, gradients and updates, for any policy section."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_outputs_and_gradients_are_equal(activation: str, layer_norm: bool) -> N
 
 @pytest.mark.parametrize("n", [1024, 1025, 2500])
 def test_a_large_batch_in_blocks_is_one_batch(n: int) -> None:
-    """The NumPy engine cuts large batches into blocks that fit the cache; nobody may notice."""
+    """The NumPy engine cuts large batches into blocks that fit the cache; results are those of one batch."""
     for seed, (trunk, (action_space, head), (obs_space, obs)) in enumerate(CASES[:: 2 if n == 2500 else 5]):
         config = {"layer_norm": seed % 2 == 0, **trunk, **head, **obs}
         a, b = pair(config, obs_space, action_space, seed)
@@ -262,7 +262,7 @@ def test_updates_are_equal(
 @settings(max_examples=10)
 @given(case=st.sampled_from(CASES), seed=st.integers(0, 1000))
 def test_a_run_changes_engine_without_a_jump(to: str, case: Any, seed: int) -> None:
-    """Weights and moments of one engine go on in the other as if nothing had happened."""
+    """Weights and moments of one engine continue in the other without a difference."""
     trunk, (action_space, head), (obs_space, obs) = case
     stays, other = pair({**trunk, **head, **obs}, obs_space, action_space, seed)
     if to == "numpy":
@@ -309,7 +309,7 @@ def test_torch_shares_memory_with_numpy_but_never_writes_to_read_only_arrays() -
     assert locked[0] == 0.0
 
 
-def test_what_torch_hands_out_carries_no_graph() -> None:
+def test_torch_outputs_carry_no_graph() -> None:
     _, policy = pair({"state_dependent_std": True}, gym.spaces.Box(-1, 1, (4,)), BOX, 0)
     outputs, log_std, values = policy.network.forward(torch.zeros(6, 4))
     assert log_std is not None

@@ -256,7 +256,7 @@ def test_most_likely_choices_are_taken_and_samples_follow_the_probabilities() ->
     assert ours.mode(masked(np, outputs, masks[:1])).tolist() == [[0, 1.5, 0, 1]]
 
 
-def test_uniformity_is_a_share_of_what_the_masks_leave() -> None:
+def test_uniformity_is_relative_to_what_the_masks_allow() -> None:
     space = gym.spaces.MultiDiscrete([2, 4])
     ours = Factored(space, Gaussian, False)
     flat = np.zeros((6, 3), np.float32)
@@ -316,7 +316,7 @@ def test_masks_are_read_in_every_form(mask: Any) -> None:
     assert reader.row_without_choice(np.stack([np.ones_like(row), row])) == 1
 
 
-def test_what_a_mask_does_not_mention_is_allowed_and_a_wrong_one_is_told() -> None:
+def test_masks_allow_what_they_leave_out_and_wrong_ones_are_refused() -> None:
     reader = MaskReader(SPACE)
     row = np.zeros(reader.size, np.bool_)
     reader.read({"buttons": None}, row)

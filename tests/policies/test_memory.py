@@ -31,9 +31,10 @@ ACTIONS = gym.spaces.Discrete(4)
 SIZE = 5
 
 
-def make(kind: str, shared: bool = False, seed: int = 0, **more: Any) -> Policy:
+def make(kind: str, shared: bool = False, seed: int = 0, heads: int = 1, **more: Any) -> Policy:
     config = PolicyConfig(memory=kind, memory_size=SIZE, hidden=(6,), shared=shared, actor_gain=1.0, **more)
-    policy = build_policy(config, "auto", OBS, ACTIONS, seed)
+    value_heads = tuple(f"value_{head}" for head in range(heads))
+    policy = build_policy(config, "auto", OBS, ACTIONS, seed, value_heads=value_heads)
     assert isinstance(policy.network, RecurrentNetwork)
     rng = np.random.default_rng(seed)  # biases that are not 0 show whether each one is used
     policy.load_arrays(
@@ -62,12 +63,15 @@ def cell(
 
 def naive(
     policy: Policy, x: torch.Tensor, begins: np.ndarray, states: torch.Tensor, length: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Outputs [T, A, N] and values [T, N], step by step; states [S, K, N, H] at each sequence's start."""
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Outputs [T, A, N], values [T, V, N] and features [T, F, N], step by step.
+
+    states [S, K, N, H] are those at each sequence's start.
+    """
     network: Any = policy.network
     kind, memories = policy.layout.config.memory, policy.layout.memories
     parts = 2 if kind == "lstm" else 1
-    outputs, values = [], []
+    outputs, values, features = [], [], []
     now: list[tuple[torch.Tensor, torch.Tensor]] = []
     for t in range(len(x)):
         if t % length == 0:
@@ -90,10 +94,9 @@ def naive(
             for n, h in zip(trunks, (top[0], top[-1]), strict=True)
         )
         outputs.append((actor @ network.views["action_head.weight"].T + network.views["action_head.bias"]).T)
-        values.append(
-            (critic @ network.views["value_head.weight"].T + network.views["value_head.bias"])[:, 0]
-        )
-    return torch.stack(outputs), torch.stack(values)
+        values.append((critic @ network.views["value_head.weight"].T + network.views["value_head.bias"]).T)
+        features.append(actor.T)
+    return torch.stack(outputs), torch.stack(values), torch.stack(features)
 
 
 def batch_like(x: np.ndarray, network: Any) -> Batch:
@@ -105,13 +108,19 @@ shapes = st.tuples(st.sampled_from([(1, 1), (6, 1), (6, 2), (6, 3), (6, 6), (12,
 
 
 @settings(max_examples=60, deadline=None)
-@given(kind=st.sampled_from(["lstm", "gru"]), shared=st.booleans(), shape=shapes, data=st.data())
+@given(
+    kind=st.sampled_from(["lstm", "gru"]),
+    shared=st.booleans(),
+    heads=st.integers(1, 2),
+    shape=shapes,
+    data=st.data(),
+)
 def test_whole_sequences_equal_a_loop_in_outputs_and_gradients(
-    kind: str, shared: bool, shape: tuple[tuple[int, int], int], data: st.DataObject
+    kind: str, shared: bool, heads: int, shape: tuple[tuple[int, int], int], data: st.DataObject
 ) -> None:
     (n_steps, length), n = shape
     seed = data.draw(st.integers(0, 5))
-    policy = make(kind, shared, seed)
+    policy = make(kind, shared, seed, heads)
     network: Any = policy.network
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n_steps, n, 3)).astype(np.float32)
@@ -133,20 +142,21 @@ def test_whole_sequences_equal_a_loop_in_outputs_and_gradients(
     assert sorted(rows) == sorted(
         (s // n * length + step) * n + s % n for s in chosen for step in range(length)
     )
-    weights = rng.standard_normal((5, n_steps * n)).astype(np.float32)
+    weights = [rng.standard_normal((size, n_steps * n)).astype(np.float32) for size in (4, heads, 6)]
+    d_outputs, d_values, d_features = (torch.from_numpy(weight[:, rows]) for weight in weights)
 
     outputs, _, values = network.forward(batch.x)
-    network.backward(torch.from_numpy(weights[:4, rows]), None, torch.from_numpy(weights[4, rows]))
+    found = outputs, values.reshape(heads, -1), network.features().T
+    network.backward(d_outputs, None, d_values[0] if heads == 1 else d_values, d_features.T)
     gradients = {name: view.grad.clone() for name, view in network.views.items()}
 
     network.gradients.zero_()
-    expected_outputs, expected_values = naive(policy, torch.from_numpy(x), begins, states, length)
-    flat_outputs = expected_outputs.permute(1, 0, 2).reshape(4, -1)[:, rows]
-    flat_values = expected_values.reshape(-1)[rows]
-    assert_allclose(outputs.numpy(), flat_outputs.detach().numpy(), rtol=1e-4, atol=1e-5)
-    assert_allclose(values.numpy(), flat_values.detach().numpy(), rtol=1e-4, atol=1e-5)
-    total = (flat_outputs * torch.from_numpy(weights[:4, rows])).sum()
-    total = total + (flat_values * torch.from_numpy(weights[4, rows])).sum()
+    total = torch.zeros(())
+    expected = naive(policy, torch.from_numpy(x), begins, states, length)
+    for ours, theirs, d in zip(found, expected, (d_outputs, d_values, d_features), strict=True):
+        flat = theirs.permute(1, 0, 2).flatten(1)[:, rows]
+        assert_allclose(ours.numpy(), flat.detach().numpy(), rtol=1e-4, atol=1e-5)
+        total = total + (flat * d).sum()
     total.backward()
     for name, view in network.views.items():
         assert_allclose(gradients[name].numpy(), view.grad.numpy(), rtol=1e-3, atol=1e-4, err_msg=name)
@@ -161,12 +171,12 @@ def test_acting_step_by_step_equals_the_loop(kind: str, shared: bool) -> None:
     network: Any = policy.network
     both, actor = network.start(3, critic=True), policy.start(3)
     start = both.values.clone()[None]
-    outputs, values = naive(policy, torch.from_numpy(x), begins, start, 7)
+    outputs, values, _ = naive(policy, torch.from_numpy(x), begins, start, 7)
     for t in range(7):
         for state in (both, actor):
             state.reset(begins[t])
         before = both.array()
-        assert_allclose(policy.values(x[t], both), values[t].detach().numpy(), rtol=1e-4, atol=1e-5)
+        assert_allclose(policy.values(x[t], both), values[t, 0].detach().numpy(), rtol=1e-4, atol=1e-5)
         assert (both.array() == before).all()  # looking does not move it
         for state in (both, actor):
             assert_allclose(
@@ -192,7 +202,7 @@ def test_states_forget_row_by_row_and_are_copied(kind: str) -> None:
     assert (state.array() == kept.array()).all()
 
 
-def test_what_was_seen_before_matters_and_what_was_before_a_reset_does_not() -> None:
+def test_memory_holds_earlier_observations_up_to_a_reset() -> None:
     policy = make("lstm")
     first, second, now = np.random.default_rng(0).standard_normal((3, 1, 3)).astype(np.float32)
     network: Any = policy.network
@@ -213,12 +223,14 @@ def test_what_was_seen_before_matters_and_what_was_before_a_reset_does_not() -> 
 @pytest.mark.parametrize(
     "call", [lambda p, o: p.predict(o), lambda p, o: p.values(o), lambda p, o: p.network.infer(o)]
 )
-def test_calls_without_a_state_are_told_how(call: Callable[[Policy, np.ndarray], Any]) -> None:
+def test_calls_without_a_state_are_refused_with_instructions(
+    call: Callable[[Policy, np.ndarray], Any],
+) -> None:
     with pytest.raises(GymnastError, match=r"make state = policy\.start\(n\)"):
         call(make("gru"), np.zeros((2, 3), np.float32))
 
 
-def test_states_that_do_not_fit_are_told() -> None:
+def test_states_that_do_not_fit_are_refused() -> None:
     policy = make("lstm")
     with pytest.raises(GymnastError, match="3 observations, but the state is of 2 episodes"):
         policy.predict(np.zeros((3, 3), np.float32), state=policy.start(2))
@@ -235,7 +247,7 @@ def test_a_policy_without_memory_takes_the_same_calls(engine: str) -> None:
     state.reset(np.array([True, False]))
 
 
-def test_the_numpy_engine_says_that_it_has_no_memory() -> None:
+def test_the_numpy_engine_refuses_a_memory() -> None:
     with pytest.raises(GymnastError, match=r"policy\.memory: lstm needs engine: torch"):
         build_policy(PolicyConfig(memory="lstm"), "numpy", OBS, ACTIONS, 0)
 

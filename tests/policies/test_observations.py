@@ -63,7 +63,7 @@ def test_applying_never_moves_the_statistics() -> None:
     assert all((before[name] == value).all() for name, value in ours.buffers().items())
 
 
-def test_normalised_observations_are_cut() -> None:
+def test_normalised_observations_are_clipped() -> None:
     ours = preprocessor(gym.spaces.Box(-np.inf, np.inf, (1,)), normalize_obs="running", clip_obs=2.5)
     ours.observe(np.array([[-1.0], [1.0]], np.float32))
     assert ours.apply(np.array([[100.0], [-100.0], [1.0]], np.float32))[:, 0].tolist() == pytest.approx(

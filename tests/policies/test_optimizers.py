@@ -170,7 +170,7 @@ def test_neighbours_are_one_span() -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
 @pytest.mark.parametrize("other", ["numpy", "torch"])
-def test_a_stored_state_goes_on_in_either_engine(case: str, engine: str, other: str) -> None:
+def test_a_stored_state_continues_in_either_engine(case: str, engine: str, other: str) -> None:
     config, _ = CASES[case]
     values, gradients = start(20, 3)
     flat, optimizer = build(config, values, engine)
@@ -216,7 +216,7 @@ def test_the_state_of_another_optimiser_is_refused() -> None:
 
 
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
-def test_a_jump_of_the_rate_empties_the_moments(engine: str) -> None:
+def test_a_jump_of_the_learning_rate_resets_the_moments(engine: str) -> None:
     values, gradients = start(6, 2)
     flat, optimizer = build(AdamConfig(reset_on_lr_jump=2.0), values, engine)
     assert isinstance(optimizer, ResetOnJump)
@@ -233,7 +233,7 @@ def test_a_jump_of_the_rate_empties_the_moments(engine: str) -> None:
         flat.push(gradients[0])
         optimizer.step(lr, 0.0)
         assert optimizer.metrics() == {"opt/resets": resets}
-    assert optimizer.optimizer.steps == 1  # counted anew from the last jump
+    assert optimizer.optimizer.steps == 1  # counted again from the last jump
     state = optimizer.state()
     _, again = build(AdamConfig(reset_on_lr_jump=2.0), values, engine)
     again.load_state(state)

@@ -1,4 +1,4 @@
-"""A whole policy: acting, judging, and going through a checkpoint."""
+"""A whole policy: acting, evaluating, and going through a checkpoint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make(engine: str, actions: gym.Space[Any] | None = None, seed: int = 0, **co
     "actions", [gym.spaces.Discrete(4), gym.spaces.Box(-1, 1, (2,))], ids=["discrete", "box"]
 )
 @pytest.mark.parametrize("rows", [1, 100, 5000])
-def test_judging_in_chunks_gives_what_one_pass_gives(engine: str, actions: Any, rows: int) -> None:
+def test_evaluating_in_chunks_equals_one_pass(engine: str, actions: Any, rows: int) -> None:
     policy = make(engine, actions, actor_gain=1.0)
     rng = np.random.default_rng(0)
     obs = rng.normal(size=(rows + 3, 3)).astype(np.float32)  # three more, that get values only

@@ -151,3 +151,13 @@ def test_arrays_of_another_stack_are_refused(engine: str) -> None:
         stack.load_arrays(build_stack((2, 4, 3), engine=engine, seed=0, layer_norm=True).arrays())
     for name, value in stack.arrays().items():
         assert_array_equal(value, before[name])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_backward_is_only_for_the_last_forward_pass(engine: str) -> None:
+    stack = build_stack((2, 4, 3), engine=engine, seed=0)
+    x = stack.to_engine(np.ones((5, 2), np.float32))
+    derivative = stack.forward(x)
+    stack.infer(x)
+    with pytest.raises(AssertionError, match="forward pass"):
+        stack.backward(derivative)

@@ -13,13 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from gymnast.algorithms.batch import Batch
+from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError
+from gymnast.optimizers.build import build_optimizer
 from gymnast.policies.build import build_policy
 from gymnast.policies.layout import build_layout, init_parameters
 from gymnast.policies.load import load_policy
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
+from gymnast.training.update import update
 
 OBS = gym.spaces.Box(-1.0, 1.0, (4,))
 BOX = gym.spaces.Box(-2.0, 3.0, (3,))
@@ -226,6 +230,43 @@ def test_backward_is_for_the_last_forward_pass_once(engine: str) -> None:
     network.backward(d[0], None, d[1])
     with pytest.raises(AssertionError, match="forward pass"):
         network.backward(d[0], None, d[1])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_update_teaches_every_head_its_own_returns(engine: str, shared: bool) -> None:
+    policy = make(engine, TWO, hidden=(16,), shared=shared)
+    obs = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
+    returns = np.stack([obs[:, 0], 2.0 + obs[:, 1]])
+    algo = PPO(PPOConfig(n_epochs=200, lr=1e-2, clip_range=0.2))
+    actions = np.zeros(64, np.int64)
+    log_probs, values = policy.evaluate_actions(obs, actions)
+    batch = Batch(
+        x=obs,
+        actions=actions,
+        log_probs=log_probs,
+        values=values,
+        advantages=np.zeros(64, np.float32),
+        returns=returns,
+    )
+    hp, optimizer = algo.hyperparameters(0, 1), build_optimizer(policy.network)
+    update(policy, optimizer, algo, batch, hp, 64, np.random.default_rng(0))
+    before, after = (np.square(v - returns).mean(1) for v in (values, policy.values(obs)))
+    assert (after < 0.05 * before).all()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU to record on")
+def test_recorded_inference_gives_the_values_of_every_head() -> None:
+    spaces = OBS, gym.spaces.Discrete(3)
+    policy = build_policy(PolicyConfig(hidden=(8,)), "torch", *spaces, 0, "cuda", value_heads=THREE)
+    network: Any = policy.network
+    assert network.records
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=(16, 4)).astype(np.float32)
+        plain, recorded = network.infer(x), network.infer(network.to_engine(x))
+        assert recorded[2].shape == (3, 16)
+        for left, right in zip((plain[0], plain[2]), (recorded[0], recorded[2]), strict=True):
+            assert_allclose(left, right, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["value_head.weight", "value_head.bias"])

@@ -133,8 +133,9 @@ def test_everything_in_a_rollout_is_as_played(
     expected: list[Episode] = []
     collected: list[Episode] = []
     for _ in range(rollouts):
-        rollout, episodes = collector.collect(policy, rng)
-        collected += episodes
+        found = collector.collect(policy, rng)
+        rollout = found.rollout
+        collected += found.episodes
         cut = np.zeros((n_steps, len(scripts)), bool)
         for t in range(n_steps):
             for n, script in enumerate(scripts):
@@ -163,7 +164,7 @@ def test_everything_in_a_rollout_is_as_played(
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
 def test_log_probs_and_values_are_those_of_the_policy_that_acted(engine: str) -> None:
     envs, policy, collector = make([[(3, "truncated")], [(5, "terminated")]], 8, engine)
-    rollout, _ = collector.collect(policy, np.random.default_rng(3))
+    rollout = collector.collect(policy, np.random.default_rng(3)).rollout
     flat = rollout.obs.reshape(-1, 3)
     assert_allclose(rollout.values.reshape(-1), policy.values(flat), rtol=1e-4, atol=1e-6)
     assert_allclose(rollout.x, policy.preprocessor.apply(flat[:-2]), rtol=1e-6)
@@ -178,7 +179,7 @@ def test_log_probs_and_values_are_those_of_the_policy_that_acted(engine: str) ->
 def test_the_trace_never_crosses_an_episode() -> None:
     """What happens in the next episode must not reach an advantage of the one before."""
     _, policy, collector = make([[(4, "truncated"), (9, "terminated")]], 8)
-    rollout, _ = collector.collect(policy, np.random.default_rng(0))
+    rollout = collector.collect(policy, np.random.default_rng(0)).rollout
 
     def advantages() -> np.ndarray:
         return gae(
@@ -201,7 +202,7 @@ def test_the_trace_never_crosses_an_episode() -> None:
 
 def test_bootstrap_uses_the_true_last_observation_not_the_next_first_one() -> None:
     _, policy, collector = make([[(4, "truncated")]], 6)
-    rollout, _ = collector.collect(policy, np.random.default_rng(0))
+    rollout = collector.collect(policy, np.random.default_rng(0)).rollout
     true_last = policy.values(np.array([[0.0, 0.0, 0.4]], np.float32))[0]
     assert rollout.bootstrap[3, 0] == pytest.approx(true_last, rel=1e-4)
     assert rollout.values[4, 0] != pytest.approx(true_last, rel=1e-3)
@@ -209,7 +210,7 @@ def test_bootstrap_uses_the_true_last_observation_not_the_next_first_one() -> No
 
 def test_shares_of_wrappers_are_told_from_the_envs_own_rewards() -> None:
     _, policy, collector = make([[(2, "terminated")], [(3, "terminated")]], 6, bonus=0.5)
-    _, episodes = collector.collect(policy, np.random.default_rng(0))
+    episodes = collector.collect(policy, np.random.default_rng(0)).episodes
     first = episodes[0]
     assert (first.total, first.plain, first.length) == (1 + 2 + 1.0, 1 + 2, 2)
     assert all(e.total - e.plain == pytest.approx(0.5 * e.length) for e in episodes)
@@ -228,9 +229,9 @@ def test_progress_is_told_after_every_step() -> None:
 def test_memory_is_allocated_once() -> None:
     _, policy, collector = make([[(3, "truncated")]], 5)
     rng = np.random.default_rng(0)
-    first, _ = collector.collect(policy, rng)
+    first = collector.collect(policy, rng).rollout
     kept = first.obs, first.rewards, first.values
-    second, _ = collector.collect(policy, rng)
+    second = collector.collect(policy, rng).rollout
     assert second is first
     assert all(a is b for a, b in zip(kept, (second.obs, second.rewards, second.values), strict=True))
 
@@ -246,11 +247,13 @@ def test_a_stored_collector_goes_on_bit_for_bit(
         collector.collect(policy, rng)
     state = collector.state()
     later = np.random.default_rng(9)
-    expected, expected_episodes = collector.collect(policy, later)
+    collected = collector.collect(policy, later)
+    expected, expected_episodes = collected.rollout, collected.episodes
 
     _, _, resumed = make(scripts, n_steps, bonus=0.25)
-    assert resumed.load_state(policy, state)
-    rollout, episodes = resumed.collect(policy, np.random.default_rng(9))
+    assert resumed.load_state(policy, state) is None
+    collected = resumed.collect(policy, np.random.default_rng(9))
+    rollout, episodes = collected.rollout, collected.episodes
     for name in ("obs", "actions", "rewards", "terminated", "truncated", "log_probs", "values", "bootstrap"):
         assert getattr(rollout, name).tobytes() == getattr(expected, name).tobytes(), name
     assert episodes == expected_episodes
@@ -260,11 +263,11 @@ def test_envs_that_cannot_be_carried_start_fresh_episodes() -> None:
     _, policy, collector = make([[(5, "terminated")]], 3)
     collector.collect(policy, np.random.default_rng(0))
     _, _, resumed = make([[(5, "terminated")]], 3, carries_state=False)
-    assert not resumed.load_state(policy, collector.state())
+    assert "new episodes start" in str(resumed.load_state(policy, collector.state()))
     assert (resumed.rollout.obs[-1] == 0).all()
-    _, episodes = resumed.collect(policy, np.random.default_rng(0))
+    episodes = resumed.collect(policy, np.random.default_rng(0)).episodes
     assert episodes == []
-    _, episodes = resumed.collect(policy, np.random.default_rng(0))
+    episodes = resumed.collect(policy, np.random.default_rng(0)).episodes
     assert [e.length for e in episodes] == [5]
 
 
@@ -273,8 +276,10 @@ def test_groups_collect_what_one_group_collects() -> None:
     _, policy, together = make(scripts, 8)
     apart = Collector(in_groups(scripts, 2), policy, 8)
     for seed in range(2):
-        one, one_episodes = together.collect(policy, np.random.default_rng(seed))
-        other, other_episodes = apart.collect(policy, np.random.default_rng(seed))
+        collected = together.collect(policy, np.random.default_rng(seed))
+        one, one_episodes = collected.rollout, collected.episodes
+        collected = apart.collect(policy, np.random.default_rng(seed))
+        other, other_episodes = collected.rollout, collected.episodes
         for name in ("obs", "actions", "rewards", "terminated", "truncated", "values", "bootstrap"):
             assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-5, atol=1e-6, err_msg=name)
         assert one_episodes == other_episodes
@@ -333,7 +338,7 @@ def test_images_are_judged_by_the_policy_that_acts() -> None:
         policy = build_policy(config, "torch", space, envs.action_space, 0)
         collector = Collector(envs, policy, 7)
         for seed in range(2):
-            rollout, _ = collector.collect(policy, np.random.default_rng(seed))
+            rollout = collector.collect(policy, np.random.default_rng(seed)).rollout
             log_probs, values = policy.evaluate_actions(rollout.x, rollout.actions.reshape(-1))
             assert_allclose(rollout.log_probs.reshape(-1), log_probs, rtol=1e-4, atol=1e-5)
             assert_allclose(rollout.values[:-1].reshape(-1), values, rtol=1e-4, atol=1e-5)
@@ -352,11 +357,13 @@ def test_a_rollout_ahead_is_of_the_policy_before_the_update() -> None:
     old = policy.arrays()
     try:
         for _ in range(3):
-            rollout, episodes = ahead.collect(policy, rng)
+            collected = ahead.collect(policy, rng)
+            rollout, episodes = collected.rollout, collected.episodes
             # What the first two saw acting, nobody had learnt from anything; then each is one update behind.
             policy_now = policy.arrays()
             policy.load_arrays(old)
-            expected, expected_episodes = plain.collect(policy, same)
+            collected = plain.collect(policy, same)
+            expected, expected_episodes = collected.rollout, collected.episodes
             policy.load_arrays(policy_now)
             for name in ("obs", "actions", "rewards", "log_probs", "values", "bootstrap"):
                 assert getattr(rollout, name).tobytes() == getattr(expected, name).tobytes(), name
@@ -411,7 +418,8 @@ def test_a_lost_life_changes_what_is_counted_and_nothing_else(frame_stack: int) 
     for _ in range(5):  # ends fall before, on and after the edges of rollouts
         rollouts = []
         for index, collector in enumerate(collectors):
-            rollout, ended = collector.collect(policy, random[index])
+            collected = collector.collect(policy, random[index])
+            rollout, ended = collected.rollout, collected.episodes
             episodes[index] += ended
             rollouts.append(rollout)
         for name in ("actions", "log_probs", "values", "terminated", "begun"):

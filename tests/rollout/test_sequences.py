@@ -162,7 +162,7 @@ def test_rollouts_are_judged_by_the_states_that_acted(
     rng, kept = np.random.default_rng(0), []
     for _ in range(3):  # states carry on from rollout to rollout
         envs.finals.clear()
-        rollout, _ = collector.collect(policy, rng)
+        rollout = collector.collect(policy, rng).rollout
         arrays = {
             k: getattr(rollout, k).copy()
             for k in ("obs", "actions", "log_probs", "values", "rewards", "bootstrap")
@@ -206,7 +206,7 @@ def second_rollout(scripts: list[list[Script]], policy: Policy, length: int | No
     collector = Collector(Scripted(scripts), policy, 8, length)
     rng = np.random.default_rng(1)
     collector.collect(policy, rng)
-    return collector.collect(policy, rng)[0]
+    return collector.collect(policy, rng).rollout
 
 
 def test_states_are_carried_and_not_only_zeros() -> None:

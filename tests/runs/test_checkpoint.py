@@ -84,7 +84,7 @@ def test_everything_comes_back(run: RunFolder) -> None:
     json.loads(saved.json_path.read_text(), parse_constant=no_constant)
 
 
-def test_arrays_have_no_place_among_metrics(run: RunFolder) -> None:
+def test_arrays_among_metrics_are_refused(run: RunFolder) -> None:
     with pytest.raises(GymnastError, match=r"plain numbers, not arrays: metrics/a"):
         save_checkpoint(
             run,
@@ -116,11 +116,11 @@ def test_references(run: RunFolder, save: Save) -> None:
         resolve(run, "240")
     with pytest.raises(GymnastError, match=r"did you mean '@best'"):
         resolve(run, "@bset")
-    with pytest.raises(GymnastError, match=r"say @last, @best or an env step"):
+    with pytest.raises(GymnastError, match=r"use @last, @best or an env step"):
         resolve(run, "../../x")
 
 
-def test_of_equal_scores_the_latest_is_best(run: RunFolder, save: Save) -> None:
+def test_latest_of_equal_scores_is_best(run: RunFolder, save: Save) -> None:
     for step in (100, 200, 300):
         save(run, step, score=500.0 if step < 300 else 1.0)
     best = best_checkpoint(run)
@@ -128,7 +128,7 @@ def test_of_equal_scores_the_latest_is_best(run: RunFolder, save: Save) -> None:
     assert best.env_steps == 200
 
 
-def test_a_mix_solved_with_a_lower_mean_beats_one_that_is_not_solved(run: RunFolder, save: Save) -> None:
+def test_solved_mix_with_a_lower_mean_beats_an_unsolved_one(run: RunFolder, save: Save) -> None:
     for step, score, solved in ((100, 745.0, False), (200, 744.0, True), (300, 760.0, False)):
         save(run, step, score=score, **{"eval/solved": solved, "eval/task/a/return/mean": 80.0})
         prune(run, keep=1)
@@ -267,7 +267,7 @@ def test_all_damaged(run: RunFolder, save: Save) -> None:
     assert len(warnings) == 2
 
 
-def test_a_checkpoint_of_a_later_format_says_so(
+def test_checkpoint_of_a_later_format_is_refused_with_the_reason(
     run: RunFolder, save: Save, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved = save(run, 100)
@@ -290,7 +290,7 @@ def test_a_full_disk_stops_the_save_and_keeps_the_last(run: RunFolder, save: Sav
     code = (
         "import resource, sys; from pathlib import Path; import numpy as np\n"
         "from gymnast.errors import RunFailed\n"
-        "from gymnast.runs.checkpoint import save_checkpoint; from gymnast.runs.store import Run\n"
+        "from gymnast.runs.checkpoint import save_checkpoint; from gymnast.runs.store import RunFolder\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
         "try:\n"
         "    save_checkpoint(RunFolder(Path(sys.argv[1])), env_steps=200, policy={}, counters={},\n"

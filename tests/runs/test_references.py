@@ -129,7 +129,7 @@ def test_references_from_outside_stay_inside(root: Path, named: dict[str, RunFol
 
 
 @pytest.mark.parametrize("bad", ["..", "/etc/passwd", "a\x00/b", "x/" * 3000, "~nobody/x", "", "/"])
-def test_paths_that_are_no_runs(root: Path, named: dict[str, RunFolder], bad: str) -> None:
+def test_paths_that_are_not_runs(root: Path, named: dict[str, RunFolder], bad: str) -> None:
     with pytest.raises(GymnastError, match=r"is not a run folder|no run"):
         find_run(root, bad)
     with pytest.raises(GymnastError):

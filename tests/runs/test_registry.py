@@ -70,7 +70,7 @@ def test_a_killed_run_is_listed_as_interrupted(root: Path, run: RunFolder) -> No
     with run.lock():
         update(root, run.id, status="interrupted", reason="Ctrl-C")
         update(root, run.id, status="running")
-        assert entry_of(run).reason is None  # it goes on
+        assert entry_of(run).reason is None  # it was resumed
 
 
 def test_nan_scores_are_none(root: Path, run: RunFolder) -> None:
@@ -132,7 +132,7 @@ def test_a_lost_status_is_rebuilt_from_checkpoints_and_metrics(
         )
         assert entry.solved
         assert entry.seconds == 0.3
-        assert entry.merit is not None
+        assert entry.score_auc is not None
 
 
 def test_wrong_types_in_a_runs_own_files_do_not_break_the_list(root: Path, run: RunFolder) -> None:

@@ -12,7 +12,7 @@ from gymnast.runs import score_auc
 from gymnast.runs.store import RunFolder
 
 
-def test_by_hand() -> None:
+def test_score_auc_by_hand() -> None:
     # 0 until 100, 10 until 300 (the dip to 5 does not count), 20 until 400
     assert (
         score_auc.area([(100, 10.0), (200, 5.0), (300, 20.0)], 0.0, 400, 400, solved=False)
@@ -20,7 +20,7 @@ def test_by_hand() -> None:
     )
     # stopped at 300 of 400, unsolved: the rest counts as the start
     assert score_auc.area([(100, 10.0)], 0.0, 300, 400, solved=False) == 200 * 10 / 400
-    # solved at 100: the score stands for the rest
+    # solved at 100: the score counts for the rest
     assert score_auc.area([(100, 10.0)], 0.0, 100, 400, solved=True) == 300 * 10 / 400
     assert score_auc.area([(100, -50.0)], -200.0, 100, 100, solved=True) == -200.0
 
@@ -29,14 +29,14 @@ SCORES = st.lists(st.tuples(st.integers(1, 1000), st.floats(-100, 100)), min_siz
 
 
 @given(SCORES, st.booleans())
-def test_between_start_and_best(evals: list[tuple[int, float]], solved: bool) -> None:
+def test_score_auc_is_between_start_and_best(evals: list[tuple[int, float]], solved: bool) -> None:
     start = min(score for _, score in evals)
     value = score_auc.area(evals, start, evals[-1][0], 1000, solved)
     assert start - 1e-9 <= value <= max(score for _, score in evals) + 1e-9
 
 
 @given(SCORES)
-def test_sooner_is_better(evals: list[tuple[int, float]]) -> None:
+def test_sooner_scores_give_a_higher_score_auc(evals: list[tuple[int, float]]) -> None:
     start = min(score for _, score in evals)
     sooner = [(steps / 2, score) for steps, score in evals]
     late = score_auc.area(evals, start, 1000, 1000, solved=False)
@@ -48,7 +48,7 @@ def row(step: int, **values: float) -> dict[str, float]:
     return dict.fromkeys(COUNTERS, 0) | {"time/env_steps": step, "time/progress": step / 1000} | extra
 
 
-def test_of_a_run(new_run: Callable[..., RunFolder]) -> None:
+def test_score_auc_of_a_run(new_run: Callable[..., RunFolder]) -> None:
     run = new_run()
     assert score_auc.of_run(run) is None
     with Recorder(run.metrics_path) as recorder:

@@ -102,7 +102,7 @@ def test_one_process_at_a_time_trains_a_run(run: RunFolder, monkeypatch: pytest.
         [
             sys.executable,
             "-c",
-            "import sys; from pathlib import Path; from gymnast.runs.store import Run\n"
+            "import sys; from pathlib import Path; from gymnast.runs.store import RunFolder\n"
             "with RunFolder(Path(sys.argv[1])).lock(): print('held', flush=True); sys.stdin.read()",
             str(run.path),
         ],

@@ -59,7 +59,7 @@ def test_last_score_is_awaited_and_recorded(train: Train, tmp_path: Path) -> Non
     assert again.mean_return == run.outcome.best_score
 
 
-def test_stops_when_a_score_arrives_that_solves(train: Train, tmp_path: Path) -> None:
+def test_run_stops_when_a_score_arrives_that_solves(train: Train, tmp_path: Path) -> None:
     run = train(
         "CartPole-v1:ppo",
         tmp_path,
@@ -72,7 +72,7 @@ def test_stops_when_a_score_arrives_that_solves(train: Train, tmp_path: Path) ->
     assert run.outcome.env_steps < 100_000 * STEPS
     last = run.metrics()[-1]
     assert last["eval/solved"] == 1
-    assert last["eval/env_steps"] < last["time/env_steps"], "training went on meanwhile"
+    assert last["eval/env_steps"] < last["time/env_steps"], "training continued meanwhile"
 
 
 def test_training_is_not_held_up(train: Train, tmp_path: Path) -> None:
@@ -146,10 +146,10 @@ def test_signal_to_the_whole_group_stops_the_run_in_order(tmp_path: Path) -> Non
     assert json.loads(said)["status"] == "interrupted"
 
 
-def test_process_that_dies_is_said_and_the_run_saved(
+def test_process_that_dies_is_reported_and_the_run_saved(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gymnast.training.background_evaluator._PROGRAM", "import sys; sys.exit(3)")
+    monkeypatch.setattr("gymnast.processes.start.PROGRAM", "import sys; sys.exit(3)")
     with pytest.raises(RunFailed, match="the evaluation process died"):
         train("CartPole-v1:ppo", tmp_path, updates=3000, eval__background=True)
     monkeypatch.undo()

@@ -139,7 +139,7 @@ def test_paused_time_is_no_training_time(train: Train, tmp_path: Path, press: Pr
     def wait(seconds: float) -> set[Request]:
         time.sleep(0.1)
         waited.append(seconds)
-        return {Request.PAUSE} if len(waited) == 5 else set()
+        return {Request.RESUME} if len(waited) == 5 else set()
 
     requests.wait = wait  # type: ignore[method-assign]
     began = time.perf_counter()

@@ -132,7 +132,7 @@ def test_evaluation_leaves_learning_alone(
     a, b = end_state(often), end_state(never)
     assert first_difference(a["policy"], b["policy"]) is None
     assert a["policy"]["obs_norm.count"] == 4 * STEPS
-    for part in ("optimizer", "rng", "collector", "reward_scale"):
+    for part in ("learner", "rng", "source"):
         assert first_difference(a["state"][part], b["state"][part]) is None
 
 

@@ -109,7 +109,7 @@ def test_failing_env_is_named_and_the_run_goes_on_later(
     resumed = api.resume(runs_dir=tmp_path)
     assert (resumed.outcome.status, resumed.outcome.env_steps) == ("finished", 6 * UPDATE)
     assert [row["time/updates"] for row in resumed.metrics()] == [1, 2, 3, 4, 5, 6]
-    assert "episodes start afresh" in run.log_path.read_text()
+    assert "new episodes start" in run.log_path.read_text()
 
 
 def test_failure_in_the_first_rollout_leaves_a_run_that_can_start_again(tmp_path: Path, switch: Path) -> None:
@@ -133,7 +133,7 @@ def test_worker_that_is_killed_is_replaced_and_the_run_goes_on(
     assert [row["env/restarts"] for row in rows] == [0, 0, 1, 1, 1, 1]
     # Whole episodes pay 10; of the two that were cut off at the sixth of their ten steps nothing is told.
     assert {row["train/return/min"] for row in rows} == {row["train/return/max"] for row in rows} == {10.0}
-    said = "envs 2 to 3 are lost: the worker process was killed by SIGKILL; started anew in a fresh process"
+    said = "envs 2 to 3 are lost: the worker process was killed by SIGKILL; restarted in a new process"
     assert said in run.folder.log_path.read_text()
     assert f"warning: {said}" in capsys.readouterr().err
 
@@ -200,13 +200,13 @@ def test_env_that_fails_in_evaluation(background: bool, tmp_path: Path, switch: 
     resumed = api.resume(max_env_steps=steps + 2 * UPDATE, runs_dir=tmp_path)
     assert resumed.outcome.status == "finished"
     assert resumed.outcome.best_score == 10
-    assert "afresh" not in run.log_path.read_text(), "the training envs were fine"
+    assert "new episodes" not in run.log_path.read_text(), "the training envs were fine"
 
 
 def test_loss_that_is_no_number(tmp_path: Path, switch: Path) -> None:
     switch.write_text("huge-reward")
     changes = settings(switch, at=2 * N_STEPS + 3) | {"checkpoint.every": UPDATE, "policy.hidden": [8]}
-    with pytest.raises(RunFailed, match=r"loss is no number any more in update 3, after step 128.*algo.lr"):
+    with pytest.raises(RunFailed, match=r"loss became NaN or infinite in update 3, after step 128.*algo.lr"):
         api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
     run = only_run(tmp_path)
     saved = list_checkpoints(run)
@@ -225,7 +225,7 @@ def test_loss_that_is_no_number_is_one_line_on_the_command_line(tmp_path: Path, 
     kwargs = f"env.kwargs={{switch: {switch}, at: 3}}"
     done = gymnast(tmp_path / "runs", "train", "faulty_envs:Faulty", *words, kwargs, "-q")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: the loss is no number any more in update 1")
+    assert done.stderr.startswith("error: the loss became NaN or infinite in update 1")
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
@@ -361,7 +361,7 @@ def test_damaged_newest_checkpoint_falls_back_and_ends_the_same(
     assert_same_run(whole, resumed)
     log = run.folder.log_path.read_text()
     assert f"checkpoint {4 * UPDATE} of run {run.id} is damaged" in log
-    assert f"goes on from step {3 * UPDATE}" in log
+    assert f"resumes from step {3 * UPDATE}" in log
 
 
 def test_all_checkpoints_damaged_is_said(

@@ -15,8 +15,9 @@ from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError
 from gymnast.training.hooks import Adjust, Adjustments, Stop
-from gymnast.training.interventions import InterventionConfig, PlateauHook
+from gymnast.training.interventions import PlateauHook
 from gymnast.training.report import Report
+from gymnast.training.settings import InterventionConfig
 
 RULE: dict[str, Any] = {
     "metric": "train/return/mean",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from gymnast.training.requests import Request
+from gymnast.training.requests import AnyOf, Request
 from gymnast.training.run.keys import TerminalKeys
 
 LISTEN = """
@@ -110,7 +110,7 @@ def terminal(script: str) -> Iterator[Terminal]:
     terminal.close()
 
 
-def test_each_key_is_its_command_and_the_terminal_comes_back(terminal: Terminal) -> None:
+def test_each_key_is_its_request_and_the_terminal_is_restored(terminal: Terminal) -> None:
     terminal.expect("before lines")  # untouched until the first poll
     terminal.expect("while single")
     for key, name in (("c", "CHECKPOINT"), ("e", "EVALUATE"), ("p", "PAUSE"), ("P", "PAUSE")):
@@ -132,23 +132,24 @@ def test_help_is_shown_and_other_keys_and_arrows_do_nothing(terminal: Terminal) 
     assert "GOT" not in terminal.expect("GOT STOP").removesuffix("GOT STOP")
 
 
-def test_pressing_p_twice_at_once_changes_nothing(terminal: Terminal) -> None:
+def test_p_pressed_twice_at_once_changes_nothing(terminal: Terminal) -> None:
     terminal.expect("while single")
     terminal.press("ppc")
     terminal.expect("GOT CHECKPOINT single")
 
 
-def test_what_is_asked_for_during_a_pause_happens_after_it(tmp_path: Path) -> None:
+def test_p_resumes_a_pause_and_an_evaluation_asked_for_meanwhile_happens_after_it(tmp_path: Path) -> None:
     script = tmp_path / "pause.py"
     script.write_text(
         "import time\n"
-        "from gymnast.training.requests import Request\n"
+        "from gymnast.training.requests import AnyOf, Request\n"
         "from gymnast.training.run.keys import TerminalKeys\n"
-        "with TerminalKeys() as requests:\n"
+        "with AnyOf(TerminalKeys()) as requests:\n"
         "    requests.poll(); print('paused', flush=True)\n"
-        "    while Request.PAUSE not in requests.wait(5.0): pass\n"
+        "    seen = set()\n"
+        "    while Request.RESUME not in seen: seen |= requests.wait(5.0)\n"
         "    time.sleep(0.1)\n"
-        "    print(*sorted(c.name for c in requests.poll()), 'end')\n"
+        "    print(*sorted(c.name for c in seen), 'then', *(c.name for c in requests.poll()), 'end')\n"
         "    time.sleep(0.1)\n"
         "    assert requests.poll() == set()\n"
     )
@@ -158,7 +159,7 @@ def test_what_is_asked_for_during_a_pause_happens_after_it(tmp_path: Path) -> No
         terminal.press("c")
         time.sleep(0.1)
         terminal.press("ep")
-        assert terminal.expect("end").strip() == "CHECKPOINT EVALUATE end"
+        assert terminal.expect("end").strip() == "CHECKPOINT EVALUATE RESUME then EVALUATE end"
     finally:
         terminal.close()
 
@@ -184,7 +185,7 @@ def test_ctrl_z_gives_the_shell_its_terminal_and_fg_takes_the_keys_again(script:
         terminal.close()
 
 
-def test_the_terminal_comes_back_after_an_exception(tmp_path: Path) -> None:
+def test_terminal_is_restored_after_an_exception(tmp_path: Path) -> None:
     script = tmp_path / "crash.py"
     script.write_text(
         "import termios\n"
@@ -204,7 +205,7 @@ def test_the_terminal_comes_back_after_an_exception(tmp_path: Path) -> None:
         terminal.close()
 
 
-def test_a_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
+def test_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
     script = tmp_path / "hangup.py"
     out = tmp_path / "out"
     script.write_text(
@@ -229,7 +230,7 @@ def test_a_hang_up_ends_the_keys_not_the_training(tmp_path: Path) -> None:
     assert out.read_text() == "deaf"
 
 
-def test_without_a_terminal_nothing_happens() -> None:
+def test_keys_without_a_terminal_do_nothing() -> None:
     code = (
         "from gymnast.training.run.keys import TerminalKeys\n"
         "requests = TerminalKeys()\n"
@@ -241,7 +242,7 @@ def test_without_a_terminal_nothing_happens() -> None:
     assert done.stdout.strip() == "False set() set()"
 
 
-def test_a_background_job_is_neither_stopped_nor_heard(tmp_path: Path) -> None:
+def test_background_job_is_not_stopped_and_reads_no_keys(tmp_path: Path) -> None:
     script = tmp_path / "background.py"
     script.write_text(
         "import os, termios, time\n"
@@ -266,7 +267,7 @@ def test_a_background_job_is_neither_stopped_nor_heard(tmp_path: Path) -> None:
         terminal.close()
 
 
-def test_a_terminal_of_another_session_is_left_alone() -> None:
+def test_terminal_of_another_session_is_left_alone() -> None:
     master, slave = pty.openpty()
     try:
         os.write(master, b"q")
@@ -277,5 +278,44 @@ def test_a_terminal_of_another_session_is_left_alone() -> None:
         os.close(slave)
 
 
-def test_every_command_has_one_lower_case_key() -> None:
-    assert [command.value for command in Request] == ["c", "e", "p", "q"]
+def test_sources_are_polled_together_and_all_are_left() -> None:
+    class Source:
+        def __init__(self, *asked: Request) -> None:
+            self.asked, self.entered = set(asked), 0
+
+        def poll(self) -> set[Request]:
+            return self.asked
+
+        def wait(self, seconds: float) -> set[Request]:
+            return self.asked
+
+        def __enter__(self) -> Source:
+            self.entered += 1
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.entered -= 1
+
+    one, other = Source(Request.STOP), Source(Request.CHECKPOINT)
+    with AnyOf(one, other) as requests:
+        assert requests.poll() == {Request.STOP, Request.CHECKPOINT}
+        assert (one.entered, other.entered) == (1, 1)
+    assert (one.entered, other.entered) == (0, 0)
+    with AnyOf() as nobody:
+        assert nobody.poll() == nobody.wait(0.001) == set()
+
+
+def test_source_that_cannot_be_entered_leaves_the_others_as_they_were() -> None:
+    class Broken(TerminalKeys):
+        def __enter__(self) -> Broken:
+            raise ZeroDivisionError
+
+    left: list[bool] = []
+
+    class First(TerminalKeys):
+        def close(self) -> None:
+            left.append(True)
+
+    with pytest.raises(ZeroDivisionError), AnyOf(First(), Broken()):
+        pass
+    assert left == [True]

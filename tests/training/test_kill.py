@@ -42,7 +42,7 @@ def as_run(runs: Path) -> api.Run:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_killed_twenty_times_ends_as_if_never_killed(
+def test_run_killed_twenty_times_ends_as_if_never_killed(
     tmp_path: Path, assert_same_run: Callable[[api.Run, api.Run], None]
 ) -> None:
     began = time.perf_counter()
@@ -87,7 +87,7 @@ def test_killed_twenty_times_ends_as_if_never_killed(
     assert not list(runs.rglob("*.tmp"))
 
 
-def test_aborted_by_a_second_signal_goes_on_exactly(
+def test_run_aborted_by_a_second_signal_resumes_exactly(
     tmp_path: Path, assert_same_run: Callable[[api.Run, api.Run], None]
 ) -> None:
     # Updates of about a second, so that the second signal comes amid one.
@@ -95,12 +95,13 @@ def test_aborted_by_a_second_signal_goes_on_exactly(
         TYPED.replace("n_steps=32", "n_steps=1024")
         .replace("300k", "32k")
         .replace("1k", "8k")
-        .replace("n_epochs=2", "n_epochs=30")
+        .replace("n_epochs=2", "n_epochs=100")
     )
     process = gymnast(tmp_path / "stopped", typed)
     end = time.monotonic() + 30
     while time.monotonic() < end and not list(tmp_path.glob("stopped/*/checkpoints/*.json")):
         time.sleep(0.02)
+    time.sleep(0.2)  # the next update is under way
     process.send_signal(signal.SIGINT)
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)

@@ -1,7 +1,7 @@
 """A policy with a memory, stopped and resumed, ends as the one never stopped; what acts carries its state.
 
 Broken on purpose, each of these made a test here fail: states not saved; saved and not loaded; kept
-although the envs had to start afresh; evaluation that keeps states over episode ends.
+although the envs had to start new episodes; evaluation that keeps states over episode ends.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def test_resumed_run_equals_the_one_never_stopped(
     parts = train("Acrobot-v1:ppo", tmp_path, updates=8, requests=stop_after(3), **changes)
     assert parts.outcome.status == "interrupted"
     _, state, _ = load_checkpoint(list_checkpoints(parts.folder)[-1])
-    assert (np.abs(state["collector"]["memory"]).sum((0, 2)) > 0).any()  # amid an episode
+    assert (np.abs(state["source"]["memory"]).sum((0, 2)) > 0).any()  # amid an episode
     parts = api.resume(parts.id, runs_dir=tmp_path)
     assert_same_run(whole, parts)
 
 
-def test_a_resume_that_starts_episodes_afresh_remembers_nothing(
+def test_a_resume_that_starts_new_episodes_remembers_nothing(
     train: Train, tmp_path: Path, stop_after: Stopper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = train("Acrobot-v1:ppo", tmp_path, requests=stop_after(2), policy__memory="lstm", eval__every=0)
@@ -71,7 +71,7 @@ def test_a_resume_that_starts_episodes_afresh_remembers_nothing(
     monkeypatch.setattr(Collector, "collect", watched)
     again = api.resume(run.id, runs_dir=tmp_path, overrides={"env.n_envs": 2, "algo.n_steps": 32})
     assert collectors
-    assert "afresh" in again.folder.log_path.read_text()
+    assert "new episodes" in again.folder.log_path.read_text()
 
 
 def play(policy: Policy, length: int, episodes: int, seeds: list[int]) -> list[float]:

@@ -134,8 +134,8 @@ def test_resumed_run_equals_the_one_never_stopped(
     parts = train_in_parts(case(name), (1, 6), stop_after, tmp_path)
     assert_same_run(whole, parts)
     log = parts.folder.log_path.read_text()
-    assert log.count("goes on from step") == 2
-    assert "afresh" not in log
+    assert log.count("resumes from step") == 2
+    assert "new episodes" not in log
 
 
 @pytest.fixture(scope="module")
@@ -233,10 +233,10 @@ def test_fresh_optimizer_keeps_weights_and_forgets_moments(
     )
     after = end_state(run)
     minibatches = 2 * 4  # epochs × quarters
-    assert before["state"]["optimizer"]["steps"] == 4 * minibatches
-    assert after["state"]["optimizer"]["steps"] == minibatches
+    assert before["state"]["learner"]["optimizer"]["steps"] == 4 * minibatches
+    assert after["state"]["learner"]["optimizer"]["steps"] == minibatches
     assert all((after["policy"][name] == value).all() for name, value in before["policy"].items())
-    assert "the optimiser starts afresh" in run.folder.log_path.read_text()
+    assert "the optimiser starts from scratch" in run.folder.log_path.read_text()
 
 
 def test_changed_settings_take_effect_and_are_recorded(
@@ -249,7 +249,7 @@ def test_changed_settings_take_effect_and_are_recorded(
     rows = run.metrics()
     assert [row["opt/gamma"] for row in rows[2:]] == [0.98, 0.5]
     assert [row["train/epochs_done"] for row in rows[2:]] == [2, 3]
-    assert end_state(run)["state"]["optimizer"]["steps"] == (3 * 2 + 3) * 4
+    assert end_state(run)["state"]["learner"]["optimizer"]["steps"] == (3 * 2 + 3) * 4
     # What was changed stays changed in the next resume.
     run = api.resume(run.id, runs_dir=tmp_path)
     assert run.metrics()[-1]["opt/gamma"] == 0.5
@@ -282,9 +282,11 @@ def test_another_number_of_envs_starts_new_episodes(tmp_path: Path, stop_after: 
         run = api.resume(
             run.id, overrides=["env.n_envs=4", "algo.n_steps=8"], runs_dir=tmp_path, requests=stop_after(1)
         )
-        assert "afresh" not in run.folder.log_path.read_text(), "only the length of a rollout was changed"
+        assert "new episodes" not in run.folder.log_path.read_text(), (
+            "only the length of a rollout was changed"
+        )
         run = api.resume(run.id, overrides=["env.n_envs=6"], runs_dir=tmp_path, requests=stop_after(1))
-        assert "of another number of envs: its episodes start afresh" in run.folder.log_path.read_text()
+        assert "of another number of envs: new episodes start" in run.folder.log_path.read_text()
         row = run.metrics()[-1]
         assert row["time/env_steps"] == 3 * 64 + 32 + 48
         assert row["env/obs/mean"] != first_obs, "the run's first episodes are not played again"
@@ -310,7 +312,7 @@ def test_engine_may_change_and_change_back(
     run = api.resume(run.id, overrides=["engine=numpy"], runs_dir=tmp_path)
     assert run.outcome.status == "finished"
     ours, theirs = end_state(run), end_state(whole)
-    assert ours["state"]["optimizer"]["steps"] == theirs["state"]["optimizer"]["steps"]
+    assert ours["state"]["learner"]["optimizer"]["steps"] == theirs["state"]["learner"]["optimizer"]["steps"]
     # Rounding differs, learning does not: after so few updates the weights are still next to each other.
     for name, value in theirs["policy"].items():
         assert ours["policy"][name] == pytest.approx(value, rel=0.05, abs=0.02), name
@@ -326,11 +328,11 @@ def test_env_that_cannot_be_carried_says_so_and_goes_on(tmp_path: Path, stop_aft
         "budget.env_steps": 256,
         "eval.every": 0,
     }
-    run = api.train("LunarLander-v3:ppo", overrides=settings, runs_dir=tmp_path, requests=stop_after(2))
+    run = api.train("BipedalWalker-v3:ppo", overrides=settings, runs_dir=tmp_path, requests=stop_after(2))
     run = api.resume(run.id, runs_dir=tmp_path)
     assert (run.outcome.status, run.outcome.env_steps) == ("finished", 256)
     log = run.folder.log_path.read_text()
-    assert "the state of LunarLander-v3 cannot be carried over: its episodes start afresh" in log
+    assert "the state of the envs cannot be restored: new episodes start" in log
     assert [row["time/updates"] for row in run.metrics()] == [1, 2, 3, 4]
 
 

@@ -14,7 +14,7 @@ from gymnast.envs.build import build_envs
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_metrics
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.spaces.plain import random_actions
 from gymnast.training.run.keys import TerminalKeys
 
 pytest.importorskip("stable_retro")
@@ -48,7 +48,7 @@ def test_resumed_run_equals_the_one_never_stopped(
     assert parts.outcome.status == "interrupted"
     ends = [end_state(run) for run in (whole, api.resume(parts.id, runs_dir=tmp_path))]
     for end in ends:  # bytes of the emulator that mean nothing are never the same
-        for env in end["state"]["collector"]["envs"]["envs"]:
+        for env in end["state"]["source"]["envs"]["envs"]:
             assert len(env["layers"][-1]["state"].pop("emulator")) > 1000
     assert first_difference(*ends) is None
 

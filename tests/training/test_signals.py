@@ -12,7 +12,7 @@ from gymnast.training.run.signals import catch_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_the_first_signal_is_a_request_and_says_so(number: signal.Signals) -> None:
+def test_first_signal_is_a_request_and_is_announced(number: signal.Signals) -> None:
     said: list[str] = []
     with catch_signals(said.append) as stop:
         assert stop.requested is None
@@ -23,7 +23,7 @@ def test_the_first_signal_is_a_request_and_says_so(number: signal.Signals) -> No
     assert "Ctrl-C again" in said[0]
 
 
-def test_the_second_signal_aborts_at_once() -> None:
+def test_second_signal_aborts_at_once() -> None:
     with catch_signals() as stop:
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop.requested == "SIGTERM"
@@ -31,7 +31,7 @@ def test_the_second_signal_aborts_at_once() -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_the_old_handlers_come_back_also_after_an_error() -> None:
+def test_old_handlers_are_restored_also_after_an_error() -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
 
     def crash() -> None:
@@ -44,7 +44,7 @@ def test_the_old_handlers_come_back_also_after_an_error() -> None:
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
-def test_under_nohup_a_lost_terminal_changes_nothing() -> None:
+def test_lost_terminal_under_nohup_changes_nothing() -> None:
     old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with catch_signals() as stop:
@@ -54,7 +54,7 @@ def test_under_nohup_a_lost_terminal_changes_nothing() -> None:
         signal.signal(signal.SIGHUP, old)
 
 
-def test_another_thread_leaves_the_handlers_alone() -> None:
+def test_handlers_are_left_alone_in_another_thread() -> None:
     before = signal.getsignal(signal.SIGINT)
     seen = []
 
@@ -81,7 +81,7 @@ sys.exit(3)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_real_process_saves_and_leaves_with_its_own_code(number: signal.Signals) -> None:
+def test_process_saves_and_exits_with_its_own_code(number: signal.Signals) -> None:
     process = subprocess.Popen([sys.executable, "-c", LOOP], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from films import SHORT_PPO
 from gymnast import api
+from videos import SHORT_PPO
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Frames: the picture as it is, enlarged by whole numbers, and a bar that says what happens."""
+"""Frames: the picture as it is, enlarged by whole numbers, and a bar of text."""
 
 from __future__ import annotations
 
@@ -11,22 +11,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gymnast.drawing import shortened, text_width
-from gymnast.video.action_text import action_text
+from gymnast.traces.action_text import ActionNames
+from gymnast.traces.step import Decision, Outcome, TraceStep
 from gymnast.video.overlay import BAR, LEAST_WIDTH, LONGEST_SIDE, Layout, paste
-from gymnast.video.play import Shot
 
 RANDOM = np.random.default_rng(0)
+ACTION = np.zeros(1, np.int64)
+OUTCOME = Outcome(ACTION, "RIGHT+FIRE", 1.0, {}, False, False)
 
 
-def shot(height: int = 210, width: int = 160) -> Shot:
+def recorded(height: int = 210, width: int = 160) -> TraceStep:
     picture = RANDOM.integers(0, 255, (height, width, 3), dtype=np.uint8)
-    return Shot(picture, 0, 3, "RIGHT+FIRE", 1.0, 12.5, 3.25, None)
+    return TraceStep(0, 3, picture, {}, {}, {}, 3.25, 12.5, OUTCOME, Decision(ACTION, 0.0, 0.0))
+
+
+def layout_of(step: TraceStep, episodes: int = 1) -> Layout:
+    assert step.picture is not None
+    return Layout(step.picture, episodes=episodes)
 
 
 @given(st.integers(1, 900), st.integers(1, 900))
 def test_pixels_become_squares(height: int, width: int) -> None:
-    one = shot(height, width)
-    layout = Layout(one.picture)
+    one = recorded(height, width)
+    layout = layout_of(one)
     factor = layout.factor
     assert factor == 1 or max(height, width) * factor <= LONGEST_SIDE
     assert max(height, width) * (factor + 1) > LONGEST_SIDE, "as large as it can be"
@@ -48,22 +55,31 @@ def test_pixels_become_squares(height: int, width: int) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"step": 4}, {"action": "LEFT"}, {"reward": 0.0}, {"total": 13.5}, {"value": None}, {"ending": "end"}],
+    [
+        {"step": 4},
+        {"outcome": replace(OUTCOME, label="LEFT")},
+        {"outcome": replace(OUTCOME, reward=0.0)},
+        {"total": 13.5},
+        {"value": None},
+        {"decision": None},
+        {"decision": None, "outcome": replace(OUTCOME, terminated=True)},
+        {"decision": None, "outcome": replace(OUTCOME, truncated=True)},
+    ],
 )
-def test_the_bar_says_everything_and_hides_nothing(change: dict[str, object]) -> None:
-    one = shot()
+def test_the_bar_shows_everything_and_hides_nothing(change: dict[str, object]) -> None:
+    one = recorded()
     other = replace(one, **change)  # type: ignore[arg-type]
-    layout = Layout(one.picture)
+    layout = layout_of(one)
     before, after = layout.compose(one), layout.compose(other)
     assert (before[:-BAR] == after[:-BAR]).all()
     assert (before[-BAR:] != after[-BAR:]).any()
 
 
 def test_episodes_are_counted_where_there_are_several() -> None:
-    one = shot()
-    layout = Layout(one.picture, episodes=3)
+    one = recorded()
+    layout = layout_of(one, episodes=3)
     assert (layout.compose(one) != layout.compose(replace(one, episode=1)))[-BAR:].any()
-    alone = Layout(one.picture)
+    alone = layout_of(one)
     assert (alone.compose(one) == alone.compose(replace(one, episode=1))).all()
 
 
@@ -86,14 +102,15 @@ def test_texts_fit(text: str, width: int) -> None:
 def test_fonts_survive_an_env_that_quits_pygame() -> None:
     import pygame
 
-    layout, one = Layout(shot().picture), shot()
+    one = recorded()
+    layout = layout_of(one)
     before = layout.bar(one)
     pygame.quit()
     assert (layout.bar(one) == before).all()
 
 
 @pytest.mark.parametrize(
-    ("space", "labels", "action", "said"),
+    ("space", "labels", "action", "text"),
     [
         (gym.spaces.Discrete(3), ("a", "b", "c"), 1, "b"),
         (gym.spaces.Discrete(3, start=5), ("a", "b", "c"), 5, "a"),
@@ -105,12 +122,13 @@ def test_fonts_survive_an_env_that_quits_pygame() -> None:
         (gym.spaces.Box(-2, 2, (1,)), ("torque",), np.float32([1.25]), "torque +1.25"),
     ],
 )
-def test_actions_in_words(space: gym.Space, labels: tuple[str, ...], action: object, said: str) -> None:
-    assert action_text(space, labels, action) == said
+def test_actions_in_words(space: gym.Space, labels: tuple[str, ...], action: object, text: str) -> None:
+    assert ActionNames(space, labels).text(action) == text
 
 
 def test_actions_of_a_dict_by_their_parts() -> None:
     space = gym.spaces.Dict(push=gym.spaces.Box(-1, 1, (1,)), turn=gym.spaces.Discrete(3))
-    assert (
-        action_text(space, ("push", "turn"), {"push": np.float32([0.25]), "turn": 2}) == "push +0.25  turn 2"
-    )
+    names = ActionNames(space, ("push", "turn"))
+    assert names.text({"push": np.float32([0.25]), "turn": 2}) == "push +0.25  turn 2"
+    assert names.numbers == ("push",)
+    assert names.choices == ("turn=0", "turn=1", "turn=2")

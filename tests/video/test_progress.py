@@ -1,4 +1,4 @@
-"""The film of how a run learnt."""
+"""The video of how a run learnt."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from films import SHORT_PPO, read_film
 from gymnast import api
 from gymnast.errors import GymnastError
 from gymnast.runs.checkpoint import list_checkpoints, prune
 from gymnast.runs.store import create_run
 from gymnast.video.curve import Curve, draw_curve, read_curve
 from gymnast.video.progress import choose_chapters
+from videos import SHORT_PPO, read_video
 
 NO_CURVE = Curve(np.array([]), np.array([]), "return in evaluation")
 
@@ -62,7 +62,7 @@ def test_a_run_that_began_with_other_weights_has_no_untrained_policy(
     assert first.checkpoint is not None
 
 
-def test_the_curve_is_of_evaluations_or_else_of_training(trained: api.Run, tmp_path: Path) -> None:
+def test_the_curve_shows_evaluations_or_else_training(trained: api.Run, tmp_path: Path) -> None:
     curve = read_curve(trained.folder, 475)
     assert curve.name == "return in evaluation"
     assert curve.steps.tolist() == [256, 512, 768, 1024]
@@ -85,14 +85,14 @@ def test_the_curve_grows() -> None:
     draw_curve(NO_CURVE, 400, 300, upto=5, last=0, lines=("nothing known", ""))
 
 
-def test_the_film(trained: api.Run) -> None:
+def test_the_video_shows_every_chapter(trained: api.Run) -> None:
     pytest.importorskip("av")
     video = api.progress_video(trained, checkpoints=3, seconds=1.5, fps=10)
     assert video.path == trained.folder.progress_video_path
     assert video.checkpoints == (0, 512, 1024)
     assert len(video.returns) == 3
     assert all(length <= 15 for length in video.lengths)
-    frames = read_film(video.path)
+    frames = read_video(video.path)
     assert len(frames) == video.frames == sum(video.lengths) + 3 * (1 + 8 + 16)
     assert frames[0].shape == (video.height, video.width, 3)
     panels = [frame[:, -400:].astype(int) for frame in (frames[0], frames[-1])]

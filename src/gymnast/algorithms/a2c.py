@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class A2CConfig(AlgoSettings):
-    """Settings of A2C: one gradient step a rollout. Numbers marked schedulable take a schedule as well."""
+    """Settings of A2C: one gradient step per rollout. Numbers marked schedulable take a schedule as well."""
 
     name: Literal["a2c"] = "a2c"
     n_steps: CountOrAuto = Field(
@@ -46,7 +46,7 @@ class A2CHyper(Hyper):
 
 
 class A2C:
-    """Policy gradient with a learned critic, one step a rollout: every sample is seen once."""
+    """Policy gradient with a learned critic, one step per rollout: every sample is used once."""
 
     Settings: ClassVar[type[AlgoSettings]] = A2CConfig
     # An update's samples come from many envs rather than from many steps of a few: less correlated.

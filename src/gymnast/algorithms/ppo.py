@@ -31,10 +31,10 @@ class PPOConfig(AlgoSettings):
     gae_lambda: Unit = Field(0.95, description="Trace of the advantage estimate. Schedulable.")
     clip_range: Rate = Field(0.2, description="How far a ratio may move from 1. Schedulable.")
     value_clip_range: NonNegative | None = Field(
-        None, description="How far a value may move from the old one; null: free. Schedulable."
+        None, description="How far a value may move from the old one; null: not clipped. Schedulable."
     )
     target_kl: NonNegative | None = Field(
-        None, description="Stop an update's epochs when KL passes 1.5 × this. Schedulable."
+        None, description="Stop an update's epochs when KL exceeds 1.5 × this. Schedulable."
     )
     collect_ahead: bool = Field(
         False,

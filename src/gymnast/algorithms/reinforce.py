@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ReinforceConfig(AlgoSettings):
-    """Settings of REINFORCE: one gradient step a rollout, so rollouts should hold many whole episodes.
+    """Settings of REINFORCE: one gradient step per rollout, so rollouts should hold many whole episodes.
 
     Numbers marked schedulable take a schedule as well.
     """
@@ -33,7 +33,7 @@ class ReinforceConfig(AlgoSettings):
     )
     lr: Rate = Field(1e-2, description="Learning rate. Schedulable.")
     reward_to_go: bool = Field(
-        True, description="An action answers for the rewards after it; false: for its whole episode's."
+        True, description="An action is credited with the rewards after it; false: with its whole episode's."
     )
     baseline: Literal["none", "mean", "value"] = Field(
         "value",

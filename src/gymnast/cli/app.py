@@ -1,6 +1,6 @@
 """The `gymnast` command: finds the subcommand, and turns errors into one line and an exit code.
 
-A new command is one file and one line in COMMANDS. Nothing of it is imported before it is asked for, so
+A new command is one file and one line in COMMANDS. Nothing of it is imported before it is called, so
 `gymnast --help` costs little more than starting Python.
 """
 
@@ -22,14 +22,14 @@ from gymnast.errors import GymnastError, did_you_mean
 
 # name → where its function or typer app lives, and what it does
 COMMANDS: dict[str, tuple[str, str]] = {
-    "train": ("gymnast.cli.train:app", "Train an agent, or go on with a run."),
-    "eval": ("gymnast.cli.eval:evaluate", "Score a run's checkpoint over many episodes."),
-    "video": ("gymnast.cli.video:app", "Film a run: one checkpoint, or how it learnt."),
-    "runs": ("gymnast.cli.runs:app", "List, show, compare and remove runs."),
+    "train": ("gymnast.cli.train:app", "Train an agent, or resume a run."),
+    "eval": ("gymnast.cli.eval:evaluate", "Evaluate a run's checkpoint over many episodes."),
+    "video": ("gymnast.cli.video:app", "Record a video of a run: one checkpoint, or how it learned."),
+    "runs": ("gymnast.cli.runs:app", "List, show, compare, control and remove runs."),
     "envs": ("gymnast.cli.envs:envs", "Find environments and their presets."),
     "roms": ("gymnast.cli.roms:app", "Import and list games for old consoles."),
     "config": ("gymnast.cli.config:app", "Show, validate and format settings."),
-    "tune-envs": ("gymnast.cli.tune_envs:tune_envs", "Measure how an environment is stepped fastest here."),
+    "tune-envs": ("gymnast.cli.tune_envs:tune_envs", "Measure the fastest way to step an environment here."),
     "wrappers": ("gymnast.cli.wrappers:wrappers", "List the wrappers that a config can name."),
     "smoke": ("gymnast.cli.smoke:smoke", "Try every preset here, for a few steps each."),
     "metrics": ("gymnast.cli.metrics:metrics", "Explain what is recorded."),
@@ -39,8 +39,8 @@ EPILOG = """\b
 Examples:
   gymnast train CartPole-v1:ppo                  solve CartPole in seconds
   gymnast train LunarLander-v3:ppo algo.lr=5e-4  a preset, with one setting changed
-  gymnast train --resume @last                   go on where the last run stopped
-  gymnast eval @last/@best --episodes 100        score its best checkpoint
+  gymnast train --resume @last                   resume the last run where it stopped
+  gymnast eval @last/@best --episodes 100        evaluate its best checkpoint
   gymnast envs lunar                             what there is to train
 """
 
@@ -106,7 +106,7 @@ def _options(
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run one command and leave with its code: 2 for bad input, 130 for Ctrl-C, else what it says itself."""
+    """Run one command and exit with its code; 2 for bad input, 130 for Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # absent when a caller put something of its own in place
             stream.reconfigure(errors="replace")  # an ASCII locale shows '?', instead of a traceback
@@ -134,7 +134,7 @@ def show_error(error: GymnastError) -> None:
 
 
 def _leave(code: int | str | None) -> NoReturn:
-    """Flush before Python does, where a reader that has gone away can still be told from a real error."""
+    """Flush before Python does, where a closed pipe can still be distinguished from a real error."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()

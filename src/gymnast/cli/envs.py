@@ -1,4 +1,4 @@
-"""`gymnast envs`: environments and their variants, found by anything near to their name."""
+"""`gymnast envs`: environments and their variants, found by names, also misspelt ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gymnast import api
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
-    from gymnast.config.catalogue import Entry
+    from gymnast.api import EnvEntry
 
 
 def envs(
@@ -35,24 +36,18 @@ def envs(
       gymnast envs toy text
       gymnast envs cartpol --json
     """
-    from gymnast.config.catalogue import entries, not_installed, registered_entries, search
-
-    listed = entries(config_dir or ())
     words = " ".join(text or ())
-    found = search(words, listed)
-    if every or (words and not found):
-        others = registered_entries([*(entry.name for entry in listed), *(entry.env_id for entry in listed)])
-        found += search(words, others)
+    found = api.list_envs(words, every=every, config_dirs=config_dir or ())
     if json:
         import json as json_module
 
-        typer.echo(json_module.dumps([entry.as_json() for entry in found], indent=2, ensure_ascii=False))
+        typer.echo(json_module.dumps([entry.to_json() for entry in found], indent=2, ensure_ascii=False))
         return
-    missing = not_installed()
+    missing = api.families_not_installed()
     if not found:
         elsewhere = f", and of {', '.join(missing)} none is installed" if missing else ""
         raise GymnastError(
-            f"no environment is like {words!r}; `gymnast envs --all` lists every one{elsewhere}"
+            f"no environment matches {words!r}; `gymnast envs --all` lists every one{elsewhere}"
         )
 
     _print_table(found)
@@ -61,7 +56,7 @@ def envs(
         typer.echo(f"Not installed: {', '.join(missing)}. pip install 'gymnast[{extras}]' brings them.")
 
 
-def _print_table(found: list[Entry]) -> None:
+def _print_table(found: list[EnvEntry]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -94,8 +89,8 @@ def _print_table(found: list[Entry]) -> None:
         console.print(Text(f"\nTrain one: gymnast train {example.name}:{example.variants[0]}"))
 
 
-def _family(entry: Entry) -> str:
-    """The family, and where it is no part of the core whether it is installed."""
+def _family(entry: EnvEntry) -> str:
+    """The family, with a mark for whether it is installed if it is not part of the core."""
     if entry.extra is None and entry.installed:
         return entry.family
     return f"{entry.family} {'✓' if entry.installed else '✗'}"

@@ -1,12 +1,13 @@
-"""gymnast eval: score a checkpoint over many episodes."""
+"""gymnast eval: evaluate a checkpoint over many episodes."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from gymnast import api
 
 if TYPE_CHECKING:
     from gymnast.api import Evaluation, TaskEvaluation
@@ -15,13 +16,16 @@ if TYPE_CHECKING:
 def evaluate(
     reference: Annotated[
         str,
-        typer.Argument(metavar="RUN[/CKPT]", help="A run, by id, prefix or @last; its @best unless named."),
+        typer.Argument(
+            metavar="RUN[/CKPT]",
+            help="An id, the beginning of one, @last, @best or a path; its best checkpoint unless named.",
+        ),
     ] = "@last",
     episodes: Annotated[
         int, typer.Option(min=1, help="How many episodes; of a mix, of each of its tasks.")
     ] = 100,
     stochastic: Annotated[
-        bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the likeliest.")
+        bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the most likely.")
     ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of the episodes; else those that training evaluated on.")
@@ -33,39 +37,22 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Score a run's checkpoint over many episodes.
+    """Evaluate a run's checkpoint over many episodes.
+
+    RUN may be @last, the newest, or @best, the one that `gymnast runs best` prints. CKPT may be @last, @best
+    (the highest score, the latest of equal ones; in a mix those that solve every task come first) or its
+    env steps.
 
     \b
     Examples:
-      gymnast eval                           the best checkpoint of the last run
+      gymnast eval                          the best checkpoint of the last run
       gymnast eval @last/@last --episodes 20
-      gymnast eval 2026 --stochastic --json  a run by the start of its id
+      gymnast eval k3v --stochastic --json  a run by the start of its id
     """
-    from gymnast import api
-
     result = api.evaluate(
         reference, episodes=episodes, stochastic=stochastic, seed=seed, n_envs=n_envs, runs_dir=runs_dir
     )
-    print(json.dumps(_as_dict(result)) if as_json else _block(result))
-
-
-def _as_dict(result: Evaluation) -> dict[str, Any]:
-    return {
-        "run": result.run,
-        "checkpoint": result.checkpoint,
-        "env_steps": result.env_steps,
-        "episodes": result.episodes,
-        "mean_return": result.mean_return,
-        "std_return": result.std_return,
-        "min_return": result.min_return,
-        "max_return": result.max_return,
-        "mean_length": result.mean_length,
-        "solved": result.solved,
-        "stochastic": result.stochastic,
-        "seed": result.seed,
-        "returns": list(result.returns),
-        **({"tasks": [asdict(task) for task in result.tasks]} if result.tasks else {}),
-    }
+    print(json.dumps(result.to_json()) if as_json else _block(result))
 
 
 def _block(result: Evaluation) -> str:
@@ -87,7 +74,7 @@ def _block(result: Evaluation) -> str:
 
 
 def _task_lines(tasks: tuple[TaskEvaluation, ...]) -> str:
-    """A line for each task of a mix, under the whole."""
+    """A line for each task of a mix, below the total."""
     from gymnast.metrics.sinks.console import number
 
     width = max((len(task.name) for task in tasks), default=0)

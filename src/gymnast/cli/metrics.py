@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gymnast.errors import GymnastError, did_you_mean
+from gymnast import api
 
 
 def metrics(
@@ -17,17 +17,12 @@ def metrics(
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/metrics.md.")] = False,
 ) -> None:
     """Every metric with its meaning, unit, possible values, and which way is better."""
-    from gymnast.metrics import catalogue
-
-    found = catalogue.matching(text or "")
-    if not found:
-        keys = [metric.key for metric in catalogue.all_metrics()]
-        raise GymnastError(f"no metric mentions {text!r}{did_you_mean(text or '', keys)}")
+    found = api.list_metrics(text)
     if as_json:
         typer.echo(json.dumps([asdict(metric) for metric in found], indent=2))
         return
     if as_markdown:
-        typer.echo(catalogue.markdown(), nl=False)
+        typer.echo(api.metrics_page(), nl=False)
         return
     from rich import box
     from rich.table import Table
@@ -36,5 +31,5 @@ def metrics(
 
     table = Table("metric", "meaning", "unit", "values", "better", box=box.SIMPLE_HEAD, pad_edge=False)
     for metric in found:
-        table.add_row(metric.key, metric.help, metric.unit, catalogue.bounds(metric), metric.better or "")
+        table.add_row(metric.key, metric.help, metric.unit, api.metric_bounds(metric), metric.better or "")
     terminal().print(table)

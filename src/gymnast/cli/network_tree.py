@@ -2,57 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from gymnast.errors import GymnastError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from gymnast.config.schema import Config
-    from gymnast.policies.describe import Node
+    from gymnast.api import Network, NetworkNode
 
 
-def network_of(config: Config) -> tuple[Node, str] | str:
-    """The network and its engine; why there is none to show, if the env or torch is not there."""
-    from gymnast.envs.mix.build import policy_spaces
-    from gymnast.policies.build import choose_engine
-    from gymnast.policies.describe import describe_policy
-    from gymnast.policies.layout import build_layout
-
-    try:
-        layout = build_layout(config.policy, *policy_spaces(config.env))
-        return describe_policy(layout), choose_engine(config.engine, layout, config.device)
-    except GymnastError as error:
-        return str(error)
-
-
-def network_data(config: Config) -> dict[str, Any]:
-    """For JSON: the tree and the engine, or the reason why there is none."""
-    found = network_of(config)
-    if isinstance(found, str):
-        return {"problem": found}
-    node, engine = found
-    return {"engine": engine, **node.as_data()}
-
-
-def network_text(config: Config) -> str:
+def network_text(network: Network) -> str:
     """The tree as comment lines, so that what is printed stays a config that can be saved and read."""
     from io import StringIO
 
     from rich.console import Console
 
-    found = network_of(config)
-    if isinstance(found, str):
-        return f"# network: not known, {found}\n"
-    node, engine = found
+    node = network.tree
+    if node is None:
+        return f"# network: not known, {network.problem}\n"
     text = StringIO()
-    tree = _tree(node, f"network, {engine} engine: {node.parameters:,} parameters")
+    tree = _tree(node, f"network, {network.engine} engine: {node.parameters:,} parameters")
     Console(file=text, width=100, no_color=True, highlight=False).print(tree)
     return "".join(f"# {line.rstrip()}\n" for line in text.getvalue().splitlines())
 
 
-def _tree(node: Node, label: str) -> Tree:
+def _tree(node: NetworkNode, label: str) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
@@ -62,7 +35,7 @@ def _tree(node: Node, label: str) -> Tree:
     return tree
 
 
-def _label(node: Node) -> str:
+def _label(node: NetworkNode) -> str:
     words = [f"{node.name}: {node.kind}"]
     if node.output is not None:
         words.append(f"→ {' × '.join(map(str, node.output)) or 'a number'}")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from gymnast.errors import GymnastError, did_you_mean
+from gymnast import api
+from gymnast.cli.runs_control import COMMANDS
+from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
-    from gymnast.runs.registry import RunEntry
+    from gymnast.api import RunEntry
 
 
 class _ListByDefault(TyperGroup):
@@ -25,21 +26,27 @@ class _ListByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_ListByDefault, help="List, show, compare and remove runs.", no_args_is_help=False)
+app = typer.Typer(
+    cls=_ListByDefault, help="List, show, compare, control and remove runs.", no_args_is_help=False
+)
 
 RunsDir = Annotated[
-    Path | None, typer.Option("--runs-dir", help="Where runs live; else GYMNAST_RUNS_DIR, else ./runs.")
+    Path | None, typer.Option("--runs-dir", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunName = Annotated[
     str, typer.Argument(metavar="RUN", help="An id, the beginning of one, @last, @best or a path.")
 ]
 RunNames = Annotated[
-    list[str], typer.Argument(metavar="RUN…", help="Ids, beginnings of ids, @last or paths.")
+    list[str], typer.Argument(metavar="RUN…", help="Ids, beginnings of ids, @last, @best or paths.")
 ]
+SCORE_AUC = """\b
+score AUC: the mean best score so far, over the env steps of the budget. Higher is better:
+  1/B · Σ best(k) · (steps for which best(k) was the best so far),  B = budgeted env steps
+  It compares runs of one env with the same budget."""
 
 
-@app.command("list")
+@app.command("list", epilog=SCORE_AUC)
 def list_runs(
     env: Annotated[str | None, typer.Option(help="Only this env, or envs whose id contains it.")] = None,
     status: Annotated[str | None, typer.Option(help="Only running, finished, interrupted or failed.")] = None,
@@ -49,84 +56,59 @@ def list_runs(
     as_json: Json = False,
 ) -> None:
     """All runs, newest first."""
-    from gymnast.cli.runs_tables import print_entries
-    from gymnast.runs.registry import STATUSES, entries
-    from gymnast.runs.store import runs_root
-
-    root = runs_root(runs_dir)
-    if status is not None and status not in STATUSES:
-        raise GymnastError(f"no status {status!r}: {', '.join(STATUSES)}{did_you_mean(status, STATUSES)}")
-    found = _of_env(entries(root), env)
-    found = [e for e in found if status in (None, e.status) and solved in (None, e.solved)][:limit]
+    found = api.list_runs(env=env, status=status, solved=solved, limit=limit, runs_dir=runs_dir)
     if as_json:
-        _print_json([asdict(entry) for entry in found])
+        _print_json([entry.to_json() for entry in found])
     elif found:
-        print_entries(found)
+        _print_entries(found)
     else:
+        root = api.runs_folder(runs_dir)
         typer.echo(
             f"no such runs in {root}" if env or status or solved is not None else f"no runs in {root} yet"
         )
 
 
-@app.command()
+@app.command(epilog=SCORE_AUC)
 def show(run: RunName = "@last", runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """One run: how it went, its evaluations and checkpoints."""
     from gymnast.cli.runs_tables import print_summary
-    from gymnast.runs.references import find_run
-    from gymnast.runs.store import runs_root
-    from gymnast.runs.summary import summarise
 
-    summary = summarise(find_run(runs_root(runs_dir), run))
+    summary = api.show_run(run, runs_dir=runs_dir)
     if as_json:
-        _print_json(summary)
+        _print_json(summary.to_json())
     else:
         print_summary(summary)
 
 
-@app.command()
+@app.command(epilog=SCORE_AUC)
 def compare(runs: RunNames, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """Runs side by side: results, and the settings in which they differ."""
     from gymnast.cli.runs_tables import print_comparison
-    from gymnast.runs.references import find_run
-    from gymnast.runs.registry import entry_of
-    from gymnast.runs.store import runs_root
-    from gymnast.runs.summary import differing, settings_of
 
-    root = runs_root(runs_dir)
-    chosen = [find_run(root, name) for name in runs]
-    if len({run.path for run in chosen}) < 2:
-        raise GymnastError("name at least two different runs to compare; `gymnast runs` lists them")
-    found = [entry_of(run) for run in chosen]
-    settings = differing([settings_of(run) for run in chosen])
+    found = api.compare_runs(runs, runs_dir=runs_dir)
     if as_json:
-        _print_json({"runs": [asdict(entry) for entry in found], "settings": settings})
+        _print_json(found.to_json())
     else:
-        print_comparison(found, settings)
+        print_comparison(found)
 
 
-@app.command()
+@app.command(epilog=SCORE_AUC)
 def best(
     env: Annotated[str | None, typer.Argument(metavar="[ENV]", help="An env; else one row for each.")] = None,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """The run with the best score of each env; of equal scores the one with the higher merit."""
-    from gymnast.cli.runs_tables import print_entries
-    from gymnast.runs.registry import entries
-    from gymnast.runs.store import runs_root
+    """The best run of each env: the one that @best means.
 
-    root = runs_root(runs_dir)
-    scored = [entry for entry in _of_env(entries(root), env) if entry.best_score is not None]
-    if not scored:
-        raise GymnastError(f"no run{f' of {env}' if env else ''} in {root} was evaluated yet")
-    top: dict[str, RunEntry] = {}
-    for entry in scored:
-        if entry.env not in top or _rank(entry) > _rank(top[entry.env]):
-            top[entry.env] = entry
+    The run with the highest best score; of equal scores the newest. In a mix a run that solved every task
+    ranks above one that did not. Scores of different envs do not compare, so @best is an error while the
+    folder has evaluated runs of several envs.
+    """
+    found = api.best_runs(env, runs_dir=runs_dir)
     if as_json:
-        _print_json([asdict(entry) for entry in top.values()])
+        _print_json([entry.to_json() for entry in found])
     else:
-        print_entries(list(top.values()))
+        _print_entries(found)
 
 
 @app.command()
@@ -137,50 +119,33 @@ def rm(
     as_json: Json = False,
 ) -> None:
     """Remove runs for good, checkpoints and all. A run that is being trained is refused."""
-    from gymnast.cli.runs_tables import print_entries
-    from gymnast.runs.references import find_run
-    from gymnast.runs.registry import entries, entry_of
-    from gymnast.runs.store import delete_run, runs_root
 
-    root = runs_root(runs_dir)
-    doomed = list({run.path: run for run in (find_run(root, name) for name in runs)}.values())
-    for run in doomed:  # before the first is gone
-        if run.is_locked():
-            raise GymnastError(f"run {run.id} is being trained; stop it first")
-    if not yes:
+    def agreed(doomed: list[RunEntry]) -> bool:
+        if yes:
+            return True
         if as_json:
             raise GymnastError("rm --json cannot ask: add --yes")
-        print_entries([entry_of(run) for run in doomed])
-        if not typer.confirm(f"Remove {'this run' if len(doomed) == 1 else f'these {len(doomed)} runs'}?"):
-            raise typer.Exit(1)
-    for run in doomed:
-        delete_run(run)
-    entries(root)  # drops them from the index
-    ids = [run.id for run in doomed]
+        _print_entries(doomed)
+        return typer.confirm(f"Remove {'this run' if len(doomed) == 1 else f'these {len(doomed)} runs'}?")
+
+    removed = api.delete_runs(runs, confirm=agreed, runs_dir=runs_dir)
+    if not removed:
+        raise typer.Exit(1)
     if as_json:
-        _print_json({"removed": ids})
+        _print_json({"removed": removed})
     else:
-        typer.echo(f"removed {', '.join(ids)}")
+        typer.echo(f"removed {', '.join(removed)}")
 
 
-def _of_env(found: list[RunEntry], env: str | None) -> list[RunEntry]:
-    if env is None or not found:
-        return found
-    wanted = env.lower()
-    chosen = [entry for entry in found if entry.env.lower() == wanted]
-    chosen = chosen or [entry for entry in found if wanted in entry.env.lower()]
-    if not chosen:
-        raise GymnastError(f"no run of {env!r}{did_you_mean(env, {entry.env for entry in found})}")
-    return chosen
+def _print_entries(found: list[RunEntry]) -> None:
+    from gymnast.cli.runs_tables import print_entries  # with rich, which help and --json do without
 
-
-def _rank(entry: RunEntry) -> tuple[float, float]:
-    low = float("-inf")
-    return (
-        low if entry.best_score is None else entry.best_score,
-        low if entry.merit is None else entry.merit,
-    )
+    print_entries(found)
 
 
 def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2))
+
+
+for command in COMMANDS:
+    app.command()(command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -12,9 +12,11 @@ from rich.table import Table
 
 from gymnast.metrics.sinks.console import duration, short
 from gymnast.metrics.sinks.sparkline import sparkline
-from gymnast.runs.registry import RunEntry
 
-_WIDE = 104  # columns that the whole table of runs needs
+if TYPE_CHECKING:
+    from gymnast.api import Comparison, RunEntry, RunSummary
+
+_WIDE = 109  # columns that the full table of runs needs
 
 
 def terminal() -> Console:
@@ -24,15 +26,15 @@ def terminal() -> Console:
 
 
 def print_entries(found: Sequence[RunEntry]) -> None:
-    """One row a run; a narrow terminal shows the columns that matter most, whole."""
+    """One row per run; a narrow terminal shows the most important columns in full."""
     screen = terminal()
     styles = {"running": "cyan", "interrupted": "yellow", "failed": "red"}
     columns = ["run", "name", "status", "best score", "env steps", "time", "started"]
     if screen.width >= _WIDE:
-        columns = ["run", "name", "seed", "status", "best score", "last score", "merit", *columns[-3:]]
+        columns = ["run", "name", "seed", "status", "best score", "last score", "score AUC", *columns[-3:]]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        numeric = column in {"best score", "last score", "merit", "env steps", "time", "started"}
+        numeric = column in {"best score", "last score", "score AUC", "env steps", "time", "started"}
         table.add_column(
             column.removesuffix(" score").removeprefix("env "),
             justify="right" if numeric else "left",
@@ -44,62 +46,63 @@ def print_entries(found: Sequence[RunEntry]) -> None:
     screen.print(table)
 
 
-def print_comparison(found: Sequence[RunEntry], settings: dict[str, list[Any]]) -> None:
-    """One column a run: results first, then the settings in which they differ."""
+def print_comparison(found: Comparison) -> None:
+    """One column per run: results first, then the settings in which they differ."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
-    for entry in found:
+    for entry in found.runs:
         table.add_column(entry.id)
     for label, value in list(_RESULTS.items())[1:]:  # the id heads the column
-        table.add_row(label, *(value(entry) for entry in found))
+        table.add_row(label, *(value(entry) for entry in found.runs))
     table.add_section()
-    for key, values in settings.items():
+    for key, values in found.settings.items():
         table.add_row(key, *("" if value is None else str(value) for value in values))
     terminal().print(table)
 
 
-def print_summary(summary: dict[str, Any]) -> None:
-    """What `summary.summarise` found, for people."""
-    entry = RunEntry(**summary["run"])
+def print_summary(summary: RunSummary) -> None:
+    """One run in full."""
+    entry = summary.run
     screen = terminal()
     facts = Table.grid(padding=(0, 2))
     for label, value in _RESULTS.items():
         facts.add_row(label, value(entry))
     if entry.reason:
         facts.add_row("ended", entry.reason)
-    if summary["init_from"]:
-        facts.add_row("began with", f"the policy of {summary['init_from']}")
-    for resume in summary["resumes"]:
+    if summary.init_from:
+        facts.add_row("began with", f"the policy of {summary.init_from}")
+    for resume in summary.resumes:
         facts.add_row("resumed", f"at step {resume['env_steps']:,}, {ago(resume['created'])}")
-    facts.add_row("command", " ".join(summary["command"]))
-    facts.add_row("folder", summary["path"])
+    facts.add_row("command", " ".join(summary.command))
+    facts.add_row("folder", summary.path)
     screen.print(facts)
-    scores = [evaluation["score"] for evaluation in summary["evals"]]
+    scores = [evaluation.score for evaluation in summary.evals]
     if scores:
         line, noun = sparkline(scores, 60), "evaluation" if len(scores) == 1 else "evaluations"
         screen.print(f"\n{len(scores)} {noun}, {min(scores):,.2f} to {max(scores):,.2f}  [cyan]{line}[/]")
-    for name, own in summary.get("tasks", {}).items():
+    for name, own in summary.tasks.items():
         if own:
             screen.print(f"  {name}: {own[-1]:,.2f} in the last, {max(own):,.2f} at best", markup=False)
-    if not summary["checkpoints"]:
-        return
+    if summary.checkpoints:
+        screen.print(_checkpoints(summary))
+
+
+def _checkpoints(summary: RunSummary) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("checkpoint", justify="right")
     table.add_column("score", justify="right")
     for column in ("saved for", "when", ""):
         table.add_column(column)
-    for saved in summary["checkpoints"]:
-        marks = [name for name in ("best", "last") if saved[name]] + (
-            [saved["damaged"]] if saved["damaged"] else []
-        )
+    for saved in summary.checkpoints:
+        marks = [("best", saved.best), ("last", saved.last), (saved.damaged, bool(saved.damaged))]
         table.add_row(
-            str(saved["env_steps"]),
-            _score(saved["score"]),
-            saved["reason"],
-            ago(saved["created"]),
-            ", ".join(marks),
+            str(saved.env_steps),
+            _score(saved.score),
+            saved.reason,
+            ago(saved.created),
+            ", ".join(mark for mark, holds in marks if holds),
         )
-    screen.print(table)
+    return table
 
 
 def ago(moment: str) -> str:
@@ -119,6 +122,8 @@ def _score(value: float | None) -> str:
 
 
 def _outcome(entry: RunEntry) -> str:
+    if entry.paused:
+        return "paused"
     return "solved" if entry.solved and entry.status == "finished" else entry.status
 
 
@@ -131,7 +136,7 @@ _RESULTS: dict[str, Callable[[RunEntry], str]] = {
     "status": _outcome,
     "best score": lambda e: _score(e.best_score),
     "last score": lambda e: _score(e.last_score),
-    "merit": lambda e: _score(e.merit),
+    "score AUC": lambda e: _score(e.score_auc),
     "env steps": lambda e: short(e.env_steps),
     "time": lambda e: duration(e.seconds),
     "steps/s": lambda e: f"{e.env_steps / e.seconds:,.0f}" if e.seconds else "",

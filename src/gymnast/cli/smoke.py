@@ -1,21 +1,20 @@
-"""`gymnast smoke`: does every preset train, score, film and resume here?"""
+"""`gymnast smoke`: does every preset train, evaluate, record a video and resume here?"""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gymnast import api
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gymnast.smoke.run import Outcome
-
-MOST_JOBS = 8  # each may load torch and an emulator
+    from gymnast.api import SmokeOutcome
 
 
 def smoke(
@@ -29,12 +28,12 @@ def smoke(
         bool, typer.Option("--first", help="Only the first variant of each environment.")
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="How many at a time; one a core, up to 8, if not given.")
+        int | None, typer.Option(min=1, help="How many at a time; one per core, up to 8, if not given.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a preset is given up.")] = 120.0,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a preset fails.")] = 120.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list, at the end.")] = False,
 ) -> None:
-    """Try presets: train for two updates, score an episode, film it, resume.
+    """Try presets: train for two updates, evaluate and record an episode, resume.
 
     Games, networks and algorithms are the presets' own, on a few steps of two envs, in a temporary folder.
     What is not installed is skipped. Exit code 1 if any preset failed.
@@ -48,13 +47,11 @@ def smoke(
     """
     from rich.console import Console
 
-    from gymnast.smoke.run import choose_presets, try_presets
-
-    presets = choose_presets(words or (), every_variant=not first)
+    presets = api.smoke_presets(words or (), every_variant=not first)
     progress = Console(stderr=True)
     count = 0
 
-    def done(outcome: Outcome) -> None:
+    def done(outcome: SmokeOutcome) -> None:
         nonlocal count
         count += 1
         mark = {"ok": "✓", "failed": "✗", "skipped": "–"}[outcome.status]
@@ -64,30 +61,26 @@ def smoke(
             markup=False,
         )
 
-    # A terminated run ends as an interrupted one does: with its processes, and its folder removed.
+    # SIGTERM ends it as Ctrl-C does: with its processes, and its folder removed.
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        outcomes = try_presets(
-            presets, jobs=jobs or min(os.cpu_count() or 1, MOST_JOBS), seconds=timeout, done=done
-        )
+        outcomes = api.try_presets(presets, jobs=jobs, timeout=timeout, on_outcome=done)
     finally:
         signal.signal(signal.SIGTERM, before)
     if as_json:
-        typer.echo(json.dumps([outcome.as_json() for outcome in outcomes], indent=2, ensure_ascii=False))
+        typer.echo(json.dumps([outcome.to_json() for outcome in outcomes], indent=2, ensure_ascii=False))
     else:
         _print_table(Console(), outcomes)
     raise typer.Exit(1 if any(outcome.status == "failed" for outcome in outcomes) else 0)
 
 
-def _print_table(console: Console, outcomes: list[Outcome]) -> None:
+def _print_table(console: Console, outcomes: list[SmokeOutcome]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from gymnast.smoke.run import STAGES
-
     table = Table(box=None, pad_edge=False)
     table.add_column("preset", overflow="fold")
-    for stage in STAGES:
+    for stage in api.SMOKE_STAGES:
         table.add_column(stage, justify="center", min_width=len(stage))
     table.add_column("seconds", justify="right", min_width=len("seconds"))
     table.add_column("", no_wrap=True)
@@ -100,17 +93,17 @@ def _print_table(console: Console, outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         table.add_row(
             Text(outcome.preset),
-            *(marks[outcome.stages.get(stage)] for stage in STAGES),
+            *(marks[outcome.stages.get(stage)] for stage in api.SMOKE_STAGES),
             f"{outcome.seconds:.1f}",
             verdicts[outcome.status],
         )
     console.print(table)
     for outcome in outcomes:
         if outcome.reason is not None:  # below the table, where there is room for it
-            said = Text(
+            head = Text(
                 f"\n{outcome.preset} {outcome.status}", "red" if outcome.status == "failed" else "yellow"
             )
             reason = outcome.reason.strip().replace("\n", "\n  ")
-            console.print(said + Text(f"\n  {reason}", ""), soft_wrap=True)
+            console.print(head + Text(f"\n  {reason}", ""), soft_wrap=True)
     counts = [(sum(o.status == status for o in outcomes), status) for status in verdicts]
     console.print(Text("\n" + ", ".join(f"{count} {status}" for count, status in counts if count)))

@@ -1,4 +1,4 @@
-"""gymnast train: start a run or go on with one, and say how it ended."""
+"""gymnast train: start a run or resume one, and print how it ended."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from gymnast import api
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ _OVERRIDE = re.compile(r"[A-Za-z_][\w.\-/]*=.*", re.DOTALL)
 
 FIRST_STEPS = """nothing to train: name a preset, a config file or an environment
 try    gymnast train CartPole-v1:ppo
-or     gymnast envs        to see what there is"""
+or     gymnast envs        to list what there is"""
 
 
 class TrainCommand(TyperCommand):
-    """`--resume` may stand alone and then means the last run."""
+    """`--resume` without a run means the last one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         filled: list[str] = []
@@ -54,14 +55,14 @@ def train(
         list[str] | None,
         typer.Argument(
             hidden=True
-        ),  # one list for two things; the text below and the usage line tell them apart
+        ),  # one list for two things; the text below and the usage line explain both
     ] = None,
     resume: Annotated[
         str | None,
-        typer.Option(metavar="[RUN]", help="Go on with this run, exactly; the last one if none is named."),
+        typer.Option(metavar="[RUN]", help="Resume this run, exactly; the last one if none is named."),
     ] = None,
     fresh_optimizer: Annotated[
-        bool, typer.Option("--fresh-optimizer", help="With --resume: keep the weights, forget the optimiser.")
+        bool, typer.Option("--fresh-optimizer", help="With --resume: keep the weights, reset the optimiser.")
     ] = False,
     init_from: Annotated[
         str | None,
@@ -81,11 +82,15 @@ def train(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line, at the end.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, at the end.")] = False,
+    detach: Annotated[
+        bool,
+        typer.Option("--detach", help="Train in the background: print the run's id and return."),
+    ] = False,
 ) -> None:
-    """Train an agent, or go on with a run.
+    """Train an agent, or resume a run.
 
     REFERENCE is what to train: a preset (CartPole-v1:ppo), a file (my.yaml:variant) or any env id.
-    KEY=VALUE changes a setting; `gymnast config show REFERENCE` lists them.
+    KEY=VALUE changes a setting; `gymnast config show REFERENCE` lists those that apply.
 
     \b
     Examples:
@@ -97,6 +102,7 @@ def train(
       gymnast train --resume                   the last run, bit for bit
       gymnast train --resume @last algo.lr=1e-4 --fresh-optimizer
       gymnast train CartPole-v1:ppo --init-from @last/@best
+      gymnast train LunarLander-v3:ppo --detach      then: gymnast runs watch @last
 
     \b
     Keys while it trains: c checkpoint, e evaluate, p pause, q stop and save.
@@ -104,10 +110,17 @@ def train(
     """
     reference, overrides = split_words(words or [])
     _check(reference, resume, fresh_optimizer, init_from, quiet, as_json)
-    steps = _parse("--max-env-steps", max_env_steps, _count)
-    seconds = _parse("--wall-time", wall_time, _seconds)
+    steps = _parse("--max-env-steps", max_env_steps, api.parse_count)
+    seconds = _parse("--wall-time", wall_time, api.parse_duration)
 
-    from gymnast import api
+    if detach:
+        from gymnast.cli.detach import train_detached
+
+        budget = {"max_env_steps": steps, "wall_time": seconds}
+        start = {"init_from": init_from, "resume": resume, "fresh_optimizer": fresh_optimizer}
+        train_detached(reference, {"overrides": overrides, **budget, **start}, runs_dir, quiet, as_json)
+        return
+
     from gymnast.metrics.sinks.console import build_console
     from gymnast.training.run.keys import TerminalKeys, keys_help
 
@@ -124,9 +137,9 @@ def train(
     finally:
         console.close()
 
-    with suppress(OSError):  # the run is saved and its exit code stands, whether or not anybody reads this
+    with suppress(OSError):  # the run is saved and its exit code holds, even if nobody reads this
         if as_json:
-            print(json.dumps(_as_dict(run)), flush=True)
+            print(json.dumps(run.to_json()), flush=True)
         elif quiet:
             print(_one_line(run), flush=True)
         else:
@@ -141,7 +154,7 @@ def split_words(words: list[str]) -> tuple[str | None, list[str]]:
     if len(others) > 1:
         raise GymnastError(
             f"one thing at a time: {others[0]!r} is what to train, and {others[1]!r} is not a setting "
-            f"(settings are written KEY=VALUE, without blanks)"
+            f"(settings are written KEY=VALUE, without spaces)"
         )
     return (others[0] if others else None), overrides
 
@@ -158,15 +171,15 @@ def _check(
         raise GymnastError(FIRST_STEPS)
     if reference is not None and resume is not None:
         raise GymnastError(
-            f"--resume {resume} goes on with that run's own config: leave out {reference!r}, "
-            f"or train it anew with --init-from {resume}"
+            f"--resume {resume} resumes that run with its own config: leave out {reference!r}, "
+            f"or start a new run from its weights with --init-from {resume}"
         )
     if fresh_optimizer and resume is None:
         raise GymnastError("--fresh-optimizer is for --resume: a new run has a fresh optimiser anyway")
     if init_from is not None and resume is not None:
-        raise GymnastError("--init-from starts a new run and --resume goes on with one: give one of them")
+        raise GymnastError("--init-from starts a new run and --resume continues one: give one of them")
     if quiet and as_json:
-        raise GymnastError("--quiet and --json both say what to print: give one of them")
+        raise GymnastError("--quiet and --json both choose what is printed: give one of them")
 
 
 def _parse(option: str, text: str | None, parse: Callable[[str], Any]) -> Any:
@@ -177,20 +190,8 @@ def _parse(option: str, text: str | None, parse: Callable[[str], Any]) -> Any:
     except ValueError as error:
         raise GymnastError(f"{option}: {error}") from None
     if value <= 0:
-        raise GymnastError(f"{option}: {text!r} leaves nothing to train; give more than 0")
+        raise GymnastError(f"{option} must be more than 0, got {text!r}")
     return value
-
-
-def _count(text: str) -> Any:
-    from gymnast.config.values import parse_count
-
-    return parse_count(text)
-
-
-def _seconds(text: str) -> Any:
-    from gymnast.config.values import parse_duration
-
-    return parse_duration(text)
 
 
 def next_steps(run: Run, runs_dir: str | None) -> list[str]:
@@ -202,13 +203,13 @@ def next_steps(run: Run, runs_dir: str | None) -> list[str]:
     resume = f"gymnast train --resume {run.id}{where}"
     status = run.outcome.status
     if status == "interrupted":
-        steps = {"go on": resume, "score it": score}
+        steps = {"resume": resume, "evaluate": score}
     elif status == "failed":
-        steps = {"look": show, "go on": resume}
+        steps = {"show": show, "resume": resume}
     else:
-        steps = {"score it": score, "look": show}
+        steps = {"evaluate": score, "show": show}
         if status == "finished":
-            steps["go on"] = f"{resume} --max-env-steps {2 * max(1, run.outcome.env_steps)}"
+            steps["resume"] = f"{resume} --max-env-steps {2 * max(1, run.outcome.env_steps)}"
     return ["", *(f"{what:<10} {command}" for what, command in steps.items())]
 
 
@@ -217,22 +218,7 @@ def _one_line(run: Run) -> str:
 
     line = f"{run.id}: {summarise(run.outcome)}"
     return (
-        f"{line}; go on with: gymnast train --resume {run.id}"
+        f"{line}; resume with: gymnast train --resume {run.id}"
         if run.outcome.status == "interrupted"
         else line
     )
-
-
-def _as_dict(run: Run) -> dict[str, Any]:
-    outcome = run.outcome
-    return {
-        "id": run.id,
-        "path": str(run.path),
-        "status": outcome.status,
-        "reason": outcome.reason,
-        "env_steps": outcome.env_steps,
-        "seconds": outcome.seconds,
-        "best_score": outcome.best_score,
-        "last_score": outcome.last_score,
-        "solved": outcome.solved,
-    }

@@ -1,25 +1,26 @@
-"""`gymnast video`: films of a run."""
+"""`gymnast video`: videos of a run."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from gymnast import api
 
 if TYPE_CHECKING:
     from gymnast.api import Video
 
-app = typer.Typer(help="Film a run: one checkpoint, or how it learnt.", no_args_is_help=True)
+app = typer.Typer(help="Record a run: one checkpoint, or how it learned.", no_args_is_help=True)
 
 RunsDir = Annotated[
-    Path | None, typer.Option("--runs-dir", help="Where runs live; else GYMNAST_RUNS_DIR, else ./runs.")
+    Path | None, typer.Option("--runs-dir", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Stochastic = Annotated[
-    bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the likeliest.")
+    bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the most likely.")
 ]
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Seed of the episodes; else those that training evaluated on.")
@@ -27,7 +28,7 @@ Seed = Annotated[
 Task = Annotated[str | None, typer.Option(help="Which task of env.mix; the first if not given.")]
 Fps = Annotated[
     float | None,
-    typer.Option(min=0.1, max=240, help="Steps shown a second; as fast as the game really is if not given."),
+    typer.Option(min=0.1, max=240, help="Steps shown per second; the real speed of the game if not given."),
 ]
 Out = Annotated[
     Path | None,
@@ -39,10 +40,13 @@ Out = Annotated[
 def record(
     reference: Annotated[
         str,
-        typer.Argument(metavar="RUN[/CKPT]", help="A run, by id, prefix or @last; its @best unless named."),
+        typer.Argument(
+            metavar="RUN[/CKPT]",
+            help="An id, the beginning of one, @last, @best or a path; its best checkpoint unless named.",
+        ),
     ] = "@last",
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 1,
-    max_steps: Annotated[int, typer.Option(min=1, help="The film ends after this many steps.")] = 5000,
+    max_steps: Annotated[int, typer.Option(min=1, help="The video ends after this many steps.")] = 5000,
     seed: Seed = None,
     stochastic: Stochastic = False,
     task: Task = None,
@@ -51,7 +55,7 @@ def record(
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Film episodes of one checkpoint.
+    """Record episodes of one checkpoint.
 
     \b
     Examples:
@@ -59,8 +63,6 @@ def record(
       gymnast video record @last/@last --episodes 3
       gymnast video record k3v/@best --seed 7 --out landing.mp4
     """
-    from gymnast import api
-
     video = api.record_video(
         reference,
         episodes=episodes,
@@ -69,7 +71,7 @@ def record(
         seed=seed,
         task=task,
         fps=fps,
-        out=_checked(out),
+        out=out,
         runs_dir=runs_dir,
     )
     _show(video, as_json)
@@ -78,7 +80,7 @@ def record(
 @app.command()
 def progress(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="An id, the beginning of one, @last or a path.")
+        str, typer.Argument(metavar="RUN", help="An id, the beginning of one, @last, @best or a path.")
     ] = "@last",
     checkpoints: Annotated[int, typer.Option(min=1, help="How many of its checkpoints, at most.")] = 5,
     seconds: Annotated[float, typer.Option(min=0.5, help="The longest that one of them plays.")] = 8.0,
@@ -90,7 +92,7 @@ def progress(
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Film how a run learnt: several checkpoints, beside the curve of its returns.
+    """Record how a run learned: several checkpoints, beside the curve of its returns.
 
     It begins with the policy as it was before training and has whatever checkpoints the run kept; for more
     of them, train with checkpoint.every and checkpoint.keep.
@@ -100,8 +102,6 @@ def progress(
       gymnast video progress
       gymnast video progress k3v --checkpoints 8 --seconds 5 --out lander.mp4
     """
-    from gymnast import api
-
     video = api.progress_video(
         run,
         checkpoints=checkpoints,
@@ -110,7 +110,7 @@ def progress(
         seed=seed,
         task=task,
         fps=fps,
-        out=_checked(out),
+        out=out,
         runs_dir=runs_dir,
     )
     _show(video, as_json)
@@ -119,25 +119,13 @@ def progress(
         typer.echo(f"steps    {steps}")
         if len(video.checkpoints) <= min(checkpoints, 3):
             typer.echo(
-                "the run kept no others that lie apart; train with checkpoint.every=50k checkpoint.keep=20"
+                "the run kept no others far enough apart; train with checkpoint.every=50k checkpoint.keep=20"
             )
-
-
-def _checked(out: Path | None) -> Path | None:
-    from gymnast.errors import GymnastError
-
-    if out is None:
-        return None
-    if out.is_dir():
-        raise GymnastError(f"--out {out} is a folder: name a file, such as {out / 'video.mp4'}")
-    if out.suffix.lower() != ".mp4":
-        raise GymnastError(f"--out {out}: films are MP4; name it {out.with_suffix('.mp4')}")
-    return out.expanduser()
 
 
 def _show(video: Video, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(_as_dict(video)))
+        typer.echo(json.dumps(video.to_json()))
         return
     from gymnast.metrics.sinks.console import number
 
@@ -145,10 +133,6 @@ def _show(video: Video, as_json: bool) -> None:
     typer.echo(f"{video.path}")
     typer.echo(f"returns  {returns}{' (cut off by the limit)' if video.cut else ''}")
     typer.echo(
-        f"film     {video.seconds:.1f} s, {video.frames:,} frames of {video.width} × {video.height}"
-        f" at {video.fps:g} a second"
+        f"video    {video.seconds:.1f} s, {video.frames:,} frames of {video.width} × {video.height}"
+        f" at {video.fps:g} per second"
     )
-
-
-def _as_dict(video: Video) -> dict[str, Any]:
-    return asdict(video) | {"path": str(video.path)}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shutil
 import textwrap
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from gymnast.errors import GymnastError, did_you_mean
+from gymnast import api
 
 
 def wrappers(
@@ -25,53 +24,17 @@ def wrappers(
       gymnast wrappers reward
       gymnast wrappers resize
     """
-    everything = describe_wrappers()
-    found = [entry for entry in everything if text is None or text.lower() in json.dumps(entry).lower()]
-    found = [entry for entry in everything if entry["name"] == text] or found
-    if not found and text is not None:
-        raise GymnastError(
-            f"no wrapper mentions {text!r}{did_you_mean(text, [e['name'] for e in everything])}"
-        )
+    found = api.list_wrappers(text)
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps([wrapper.to_json() for wrapper in found], indent=2))
         return
     width = min(shutil.get_terminal_size((100, 24)).columns, 110)
-    for entry in found:
-        arguments = ", ".join(
-            name if argument["required"] else f"{name}={argument['default']}"
-            for name, argument in entry["arguments"].items()
-        )
-        mark = "  training only" if entry["training_only"] else ""
-        typer.secho(entry["name"], bold=True, nl=False)
+    for wrapper in found:
+        arguments = ", ".join(a.name if a.required else f"{a.name}={a.default}" for a in wrapper.arguments)
+        mark = "  training only" if wrapper.training_only else ""
+        typer.secho(wrapper.name, bold=True, nl=False)
         print(f"{f'  {arguments}' if arguments else ''}{mark}")
-        if entry["name"] == text:
-            print(textwrap.indent(entry["doc"], "    "))
+        if wrapper.name == text:
+            print(textwrap.indent(wrapper.doc, "    "))
         else:
-            print(textwrap.fill(entry["help"], width, initial_indent="    ", subsequent_indent="    "))
-
-
-def describe_wrappers() -> list[dict[str, Any]]:
-    """Every named wrapper as plain data, by name."""
-    from gymnast.envs.wrappers import WRAPPERS, is_training_only, wrapper_arguments, wrapper_class
-
-    entries = []
-    for name in sorted(WRAPPERS):
-        wrapper = wrapper_class(name)
-        doc = inspect.getdoc(wrapper) or ""
-        arguments = {
-            argument.name: {
-                "required": argument.default is argument.empty,
-                "default": None if argument.default is argument.empty else argument.default,
-            }
-            for argument in wrapper_arguments(wrapper).values()
-        }
-        entries.append(
-            {
-                "name": name,
-                "help": doc.split("\n\n")[0].replace("\n", " "),
-                "doc": doc,
-                "arguments": arguments,
-                "training_only": is_training_only(wrapper),
-            }
-        )
-    return entries
+            print(textwrap.fill(wrapper.help, width, initial_indent="    ", subsequent_indent="    "))

@@ -29,7 +29,7 @@ class Entry:
     installed: bool = True
     problem: str | None = None  # why it does not load
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "env": self.env_id,
@@ -97,13 +97,10 @@ def registered_entries(known: Iterable[str]) -> list[Entry]:
 
 def _games_without_rom() -> set[str]:
     """Ids of consoles' games that cannot be played: the library knows a thousand, of which few are there."""
-    from gymnast.envs.families.table import family_of
+    from gymnast.envs.families.table import FAMILIES, load_hook
 
-    if not family_of("Retro/").installed:
-        return set()
-    from gymnast.envs.families.retro.library import PREFIX, games, games_with_roms
-
-    return {PREFIX + name for name in games().keys() - games_with_roms().keys()}
+    hooks = [family.unplayable for family in FAMILIES if family.unplayable and family.installed]
+    return {env_id for hook in hooks for env_id in load_hook(hook)()}
 
 
 def not_installed() -> dict[str, str]:
@@ -138,7 +135,7 @@ def _about(
 
 
 def search(text: str, among: Iterable[Entry]) -> list[Entry]:
-    """The entries that every word of `text` fits, best first; near misses count less than parts of words."""
+    """The entries that match every word of `text`, best first; near misses count less than parts of words."""
     words = text.lower().split()
     scored = [(min((_fit(word, entry) for word in words), default=1.0), entry) for entry in among]
     kept = [(score, entry) for score, entry in scored if score > 0]
@@ -146,7 +143,7 @@ def search(text: str, among: Iterable[Entry]) -> list[Entry]:
 
 
 def _fit(word: str, entry: Entry) -> float:
-    """How well a word fits an entry, from 0 to 1; the name counts most, the description least."""
+    """How well a word matches an entry, from 0 to 1; the name counts most, the description least."""
     best = 0.0
     fields = (
         (1.0, entry.name),

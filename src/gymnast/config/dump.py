@@ -1,15 +1,15 @@
 """A resolved config as YAML text in the schema's order: the file in a run's folder, `config show`.
 
-Everything is written, defaults too, so that a run can be read and repeated when defaults have moved
-on. Reading the text back gives an equal Config, except for values that look like secrets, which are
-never written.
+A run's file has everything, defaults too, so that the run can be repeated after defaults have changed;
+`config show` leaves out what has no effect (applies.py). Reading the text back gives an equal Config,
+except for values that look like secrets, which are never written.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from gymnast.config.fields import sections_in
@@ -41,9 +41,14 @@ def plain_data(config: Config) -> dict[str, Any]:
     return _finite(_redact(config.model_dump()))
 
 
-def dump_config(config: Config, notes: Mapping[str, str] | None = None) -> str:
-    """YAML of every setting; `notes` (dotted key → text) become comments at the line's end."""
-    lines = list(_lines(Config, _redact(config.model_dump()), ""))
+def dump_config(
+    config: Config, notes: Mapping[str, str] | None = None, *, leave_out: Collection[str] = ()
+) -> str:
+    """YAML of every setting; `notes` (dotted key → text) become comments at the line's end.
+
+    `leave_out` names settings and sections, by dotted key, that are not written.
+    """
+    lines = list(_lines(Config, _redact(config.model_dump()), "", leave_out))
     if notes is None:
         return "".join(f"{text}\n" for _, text in lines)
     noted = [(text, notes.get(key, "")) for key, text in lines]
@@ -51,17 +56,21 @@ def dump_config(config: Config, notes: Mapping[str, str] | None = None) -> str:
     return "".join(f"{text:<{column}}  # {note}\n" if note else f"{text}\n" for text, note in noted)
 
 
-def _lines(model: type[Section], data: dict[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+def _lines(
+    model: type[Section], data: dict[str, Any], prefix: str, leave_out: Collection[str]
+) -> Iterator[tuple[str, str]]:
     """(dotted key, line of YAML), a block for a section and one line for anything else."""
     indent = "  " * prefix.count(".")
     for key, value in data.items():
         field = model.model_fields.get(key)
         nested = [] if field is None else [s for s in sections_in(field.annotation) if s is not Schedule]
         dotted = f"{prefix}{key}"
+        if dotted in leave_out:
+            continue
         if nested and isinstance(value, dict) and value:  # an empty block would read back as null
             yield dotted, f"{indent}{_scalar(key)}:"
             chosen = next((s for s in nested if set(value) <= set(s.model_fields)), nested[0])
-            yield from _lines(chosen, value, f"{dotted}.")
+            yield from _lines(chosen, value, f"{dotted}.", leave_out)
         else:
             yield dotted, f"{indent}{_scalar(key)}: {_flow(value)}"
 

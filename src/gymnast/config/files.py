@@ -1,4 +1,4 @@
-"""Config files: where they are looked for, what one may hold, and the layers it stands for.
+"""Config files: where they are searched for, what one may contain, and the layers it defines.
 
 A file is either a plain config or `base:` with `variants:`; both may have `extends:`. The layers of
 a variant, lowest first: files that are extended, `base`, variants that are extended, the variant.
@@ -83,7 +83,7 @@ def read_config_file(path: Path) -> ConfigFile:
         return ConfigFile(path, _references(path, data, ()), plain, (), {})
     for key in data:
         if key not in _FILE_KEYS:
-            hint = did_you_mean(str(key), _FILE_KEYS) or "; beside base and variants stands only extends"
+            hint = did_you_mean(str(key), _FILE_KEYS) or "; beside base and variants only extends is allowed"
             raise GymnastError(f"{_at(path, (key,))}: {key}: unknown key{hint}")
     base = _map_at(path, data, ("base",))
     variants = {
@@ -95,7 +95,7 @@ def read_config_file(path: Path) -> ConfigFile:
 def layers_of(
     file: ConfigFile, variant: str | None, folders: Sequence[Path], chain: Chain = ()
 ) -> list[Layer]:
-    """The layers that a file, or one of its variants, stands for, lowest first."""
+    """The layers of a file or of one of its variants, lowest first."""
     here = (file.path, variant)
     if here in chain:
         raise GymnastError(f"{shown(file.path)}: extends goes in a circle: {_circle([*chain, here])}")

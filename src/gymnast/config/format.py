@@ -1,7 +1,7 @@
 """`config format`: a config file in canonical order and layout, its comments kept.
 
 Keys are put into the schema's order by moving their lines, each with the comment above it, because
-a comment belongs to the key it stands over. Layout (indentation, spaces) is then left to ruamel's
+a comment belongs to the key below it. Layout (indentation, spaces) is then left to ruamel's
 round trip. Meaning is checked: the data read from the result equals the data read from the source.
 """
 
@@ -51,7 +51,7 @@ class _Item:
 
 
 def _order_keys(text: str, data: dict[str, Any]) -> str:
-    """Keys in canonical order, two spaces a level, comments at the level of the key they stand over."""
+    """Keys in canonical order, two spaces per level, comments at the level of the key below them."""
     from ruamel.yaml import YAML
     from ruamel.yaml.nodes import MappingNode
 
@@ -101,7 +101,7 @@ def _ordered(
 
 
 def _canonical(path: Keys, data: dict[str, Any]) -> list[str]:
-    """The order of the keys of the map at `path` of a file; empty where the author's order stands."""
+    """The order of the keys of the map at `path` of a file; empty where the author's order is kept."""
     is_preset = "base" in data or "variants" in data
     if not path and is_preset:
         return list(_FILE_ORDER)
@@ -170,7 +170,7 @@ def _lay_out(text: str, data: dict[str, Any]) -> str:
     from ruamel.yaml.representer import RoundTripRepresenter
 
     class Representer(RoundTripRepresenter):
-        """Says `null` where ruamel would leave nothing behind the colon, like a forgotten value."""
+        """Writes `null` where ruamel would leave nothing behind the colon, like a forgotten value."""
 
     null = "tag:yaml.org,2002:null"
     Representer.add_representer(type(None), lambda self, _: self.represent_scalar(null, "null"))

@@ -16,7 +16,7 @@ _BUILDING = ("kwargs", "wrappers", "max_episode_steps")
 def defaults_for(
     env_id: str, given: Mapping[str, Any] | None = None, algo: str = DEFAULT_ALGO
 ) -> dict[str, Any]:
-    """The settings to start from; `given` is what the user says of the env.
+    """The settings to start from; `given` is what the user sets of the env.
 
     Raises GymnastError for an env that cannot be built.
     """
@@ -30,7 +30,7 @@ def defaults_for(
     try:
         env_config = EnvConfig.model_validate({"id": env_id, **settings})
     except ValidationError:
-        env_config = EnvConfig(id=env_id)  # whoever validates the whole config says what is wrong with it
+        env_config = EnvConfig(id=env_id)  # validating the whole config reports what is wrong with it
     env = make_env(env_config)
     observations, actions = env.observation_space, env.action_space
     env.close()

@@ -1,7 +1,7 @@
 """From a reference (`CartPole-v1:ppo`, `my.yaml:fast`, any registered id) to one checked Config.
 
 Order, each over the one before: defaults, extended files, base, variant, command line. All of it is
-merged before anything is validated, so an override may mend what a file has wrong.
+merged before anything is validated, so an override may correct a file.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(-v\d+)?")
 
 
 class SeveralVariantsError(GymnastError):
-    """A name that stands for several configs, with the commands that say which."""
+    """A name of several configs, with the command for each."""
 
     def __init__(self, name: str, variants: Sequence[str], command: str = "gymnast train") -> None:
         choices = "\n".join(f"  {command} {name}:{variant}" for variant in variants)
-        super().__init__(f"{name} has {len(variants)} variants; say which:\n{choices}")
+        super().__init__(f"{name} has {len(variants)} variants; choose one:\n{choices}")
         self.name, self.variants = name, tuple(variants)
 
 
@@ -97,7 +97,7 @@ def _fill_budget(merged: Merged) -> None:
 
 
 def _place(merged: Merged, path: Keys, name: str) -> str:
-    """'file:line' of the key, 'command line', or the config's name for what nobody wrote."""
+    """'file:line' of the key, 'command line', or the config's name for a default."""
     layer = merged.origin(path)
     if layer is None:
         return name
@@ -132,7 +132,7 @@ def find_layers(
 
 
 def _variant_of(files: Sequence[ConfigFile], variant: str | None, name: str) -> str | None:
-    """The variant to take: the one asked for, the only one, or none where a file has none."""
+    """The variant to use: the one named, the only one, or none where a file has none."""
     known = list(dict.fromkeys(variant for file in files for variant in file.variants))
     if variant is None:
         if len(known) <= 1:
@@ -190,7 +190,7 @@ def _of_the_family(env_id: str, algo: str, folders: Sequence[Path]) -> list[Laye
 
 
 def _suits(layer: Layer, algo: str) -> bool:
-    """Whether what a layer says of learning is said of this algorithm."""
+    """Whether what a layer sets for learning is meant for this algorithm."""
     settings = layer.data.get("algo")
     return not isinstance(settings, dict) or settings.get("name", DEFAULT_ALGO) == algo
 

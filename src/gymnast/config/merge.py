@@ -26,7 +26,7 @@ class Layer:
     data: dict[str, Any]
     label: str  # for people: 'variant ppo', 'command line'
     file: Path | None = None
-    prefix: Keys = ()  # where in the file the map stands, to find its lines
+    prefix: Keys = ()  # where in the file the map is, to find its lines
 
     def line_key(self, path: Keys) -> Keys:
         return (*self.prefix, *path)
@@ -55,7 +55,7 @@ class Merged:
             self.origins[here] = layer
             if isinstance(value, str) and here in _NAME_ALONE:
                 value = {"name": value}
-            if isinstance(value, dict) and isinstance(old, dict) and not _starts_anew(here, old, value):
+            if isinstance(value, dict) and isinstance(old, dict) and not _replaces(here, old, value):
                 self._merge(old, value, here, layer)
                 continue
             self._forget_below(here)
@@ -84,7 +84,7 @@ class Merged:
         return data
 
 
-def _starts_anew(path: Keys, old: dict[str, Any], new: dict[str, Any]) -> bool:
+def _replaces(path: Keys, old: dict[str, Any], new: dict[str, Any]) -> bool:
     if path == ("algo",):
         return "name" in new and new["name"] != old.get("name", DEFAULT_ALGO)
     if path == ("algo", "optimizer") or path in _NAME_ALONE:

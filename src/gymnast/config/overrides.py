@@ -40,12 +40,12 @@ def apply_overrides(merged: Merged, overrides: Overrides) -> None:
             and is_schedule(path, merged.data)
             and not {"start", "points"} & set(value)
         ):
-            _open_map(merged, path, path, label)  # {end: 0} says where a number goes, as algo.lr.end=0 does
+            _open_map(merged, path, path, label)  # {end: 0} sets where a number ends, as algo.lr.end=0 does
         merged.add(Layer(_nest(path, value), label))
 
 
 def overridden(overrides: Overrides, section: str) -> dict[str, Any]:
-    """What the overrides alone say of one section, not yet checked."""
+    """What the overrides alone set in one section, not yet checked."""
     label, pairs = _read(overrides)
     merged = Merged()
     for path, value in pairs:

@@ -1,4 +1,4 @@
-"""What validation found, said for people: which key, what is wrong, the nearest valid name, where."""
+"""Validation errors as messages for people: which key, what is wrong, the nearest valid name, where."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _PLAIN_WORDS = {
 
 
 def explain(error: ValidationError, data: dict[str, Any], where: Where) -> list[str]:
-    """One line a problem, 'place: key: what is wrong', in the order of the keys in the schema."""
+    """One line per problem, 'place: key: what is wrong', in the order of the keys in the schema."""
     by_path: dict[Keys, list[str]] = {}
     for detail in error.errors(include_url=False):
         if detail["type"] == "none_required":
-            continue  # the other member of `… | None` has said what is wrong
+            continue  # the other member of `… | None` has reported what is wrong
         for path, problem in _problems_of(detail, data):
-            said = by_path.setdefault(path, [])
-            if problem not in said:
-                said.append(problem)
-    return [f"{where(path)}: {dotted(path)}: {_join(said)}" for path, said in by_path.items()]
+            found = by_path.setdefault(path, [])
+            if problem not in found:
+                found.append(problem)
+    return [f"{where(path)}: {dotted(path)}: {_join(found)}" for path, found in by_path.items()]
 
 
 def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Keys, str]]:
@@ -55,7 +55,7 @@ def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Keys,
         return [((*path, "name"), _wrong_name(detail))]
     if detail["type"] == "extra_forbidden":
         return [(path, unknown_key(path, data))]
-    return [(path, _say(detail))]
+    return [(path, _message(detail))]
 
 
 def _as_path(key: str) -> Keys:
@@ -64,7 +64,7 @@ def _as_path(key: str) -> Keys:
 
 
 def _path_in_data(detail: ErrorDetails, data: Any) -> Keys:
-    """pydantic's location without the union members it tried, which are no keys of the data."""
+    """pydantic's location without the union members it tried, which are not keys of the data."""
     path: list[str | int] = []
     for part in detail["loc"]:
         if part in data if isinstance(data, dict) else _has_index(data, part):
@@ -92,7 +92,7 @@ def unknown_key(path: Keys, data: Any) -> str:
     return f"unknown key; there are {', '.join(beside)}" if beside else "unknown key"
 
 
-def _say(detail: ErrorDetails) -> str:
+def _message(detail: ErrorDetails) -> str:
     kind, got = detail["type"], detail["input"]
     if kind == "missing":
         return _PLAIN_WORDS[kind]
@@ -123,12 +123,12 @@ def _nearest_hint(word: str, choices: list[str]) -> str:
     return f" (did you mean {best[0]!r}?)" if (best := nearest(word, choices, 1)) else ""
 
 
-def _join(said: list[str]) -> str:
+def _join(problems: list[str]) -> str:
     """The members of a union each complain in their own words: 'must be a number or 'all', got 'x''."""
-    if len(said) == 1:
-        return said[0]
-    heads = [text.partition(", got ")[0].removeprefix("must be ") for text in said]
-    tail = said[-1].partition(", got ")
+    if len(problems) == 1:
+        return problems[0]
+    heads = [text.partition(", got ")[0].removeprefix("must be ") for text in problems]
+    tail = problems[-1].partition(", got ")
     return f"must be {' or '.join(heads)}{tail[1]}{tail[2]}"
 
 

@@ -17,14 +17,14 @@ _INTRODUCTION = """\
 
 Generated from the settings classes by `gymnast config keys --markdown`; edit their descriptions there.
 
-Every key may stand in a YAML file or on the command line (`gymnast train CartPole-v1:ppo algo.lr=1e-3`).
+Every key may be set in a YAML file or on the command line (`gymnast train CartPole-v1:ppo algo.lr=1e-3`).
 Counts may be written `300k`, `2M` or `1e6`, durations `90s`, `10m` or `2h`. An unknown key is an error.
 """
 
 _SCHEDULES = """\
 ## Schedules
 
-A setting marked *schedulable* takes a number, or a map that says how it moves with the step budget:
+A setting marked *schedulable* takes a number, or a map that defines how it changes with the step budget:
 
 ```yaml
 algo:
@@ -47,6 +47,9 @@ class Key:
     default: str
     description: str
 
+    def to_json(self) -> dict[str, str]:
+        return {"key": self.name, "default": self.default, "description": self.description}
+
 
 def keys(model: type[Section] = Config, prefix: str = "", around: type[Section] | None = None) -> list[Key]:
     """Every key of the schema, sections included, in canonical order."""
@@ -60,7 +63,7 @@ def keys(model: type[Section] = Config, prefix: str = "", around: type[Section] 
 
 
 def _together(members: list[tuple[type[Section], list[Key]]]) -> list[Key]:
-    """The keys of a union's members, each said once, with the members that have it so."""
+    """The keys of a union's members, each listed once, with the members that have it."""
     owners: dict[Key, list[str]] = {}
     for section, found in members:
         for key in found:
@@ -79,7 +82,7 @@ def _tag(section: type[Section]) -> str:
 
 
 def markdown() -> str:
-    """The whole page."""
+    """The page."""
     # What several members of a union have below them is shown once.
     tables = dict.fromkeys(_tables(Config, "", "The whole config"))
     parts = [_INTRODUCTION, *tables, _SCHEDULES]

@@ -1,7 +1,7 @@
 """Schedules: how a hyperparameter moves with training progress.
 
 A schedule is a pure function of the counters, never of wall time or of a call count, so a
-resumed run continues exactly where it stood. A plain number is the constant schedule.
+resumed run continues exactly where it was. A plain number is the constant schedule.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Schedule(Section):
         value = dict(value)
         if "points" in value:
             value["points"] = _pairs(value["points"])
-        # A map that says where it ends can only mean one thing, so `kind` may be left out.
+        # A map with an end can only mean one thing, so `kind` may be left out.
         value.setdefault(
             "kind", "points" if "points" in value else "linear" if "end" in value else "constant"
         )
@@ -101,7 +101,7 @@ class Schedule(Section):
     def _curve(self, env_steps: int, total_steps: int) -> float:
         if self.kind == "points":
             where = [_as_steps(at, total_steps) for at, _ in self.points]
-            # Fractions and steps may be mixed, and only the budget says in which order they lie.
+            # Fractions and steps may be mixed, and only the budget determines their order.
             where = list(itertools.accumulate(where, max))
             return _interpolate(where, [v for _, v in self.points], env_steps, self.interpolation)
         assert self.start is not None

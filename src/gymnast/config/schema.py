@@ -18,8 +18,7 @@ from gymnast.parts.bonus import BonusSettings, NoBonusConfig
 from gymnast.parts.explore import ExploreConfig
 from gymnast.policies.settings import PolicyConfig
 from gymnast.rollout.settings import EvalConfig, memory_problems
-from gymnast.training.interventions import InterventionConfig
-from gymnast.training.settings import BudgetConfig, CheckpointConfig, StopConfig
+from gymnast.training.settings import BudgetConfig, CheckpointConfig, InterventionConfig, StopConfig
 from gymnast.video.settings import VideoConfig
 
 
@@ -43,7 +42,7 @@ class Config(Section):
 
     seed: int = Field(0, ge=0, description="Seed of envs, weights, sampling and shuffling.")
     engine: Literal["auto", "numpy", "torch"] = Field(
-        "auto", description="numpy: small MLPs on CPU, no torch needed; auto picks it wherever it can."
+        "auto", description="numpy: small MLPs on CPU, no torch needed; auto picks it whenever possible."
     )
     device: str = Field(
         "auto",
@@ -63,7 +62,7 @@ class Config(Section):
     stop: StopConfig = Field(default_factory=StopConfig, description="Scores that end training.")
     eval: EvalConfig = Field(default_factory=EvalConfig, description="Scoring the policy.")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="What is kept.")
-    video: VideoConfig = Field(default_factory=VideoConfig, description="Films of evaluation episodes.")
+    video: VideoConfig = Field(default_factory=VideoConfig, description="Videos of evaluation episodes.")
     interventions: tuple[InterventionConfig, ...] = Field(
         (), description="Rules that change hyperparameters when a metric stalls."
     )
@@ -76,26 +75,27 @@ class Config(Section):
 
     @property
     def collects_ahead(self) -> bool:
-        """Whether the next rollout is collected while this one is learnt from; only PPO can."""
+        """Whether the next rollout is collected while this one is learned from; only PPO can."""
         return isinstance(self.algo, PPOConfig) and self.algo.collect_ahead
 
     @model_validator(mode="after")
     def _sections_fit_together(self) -> Config:
         problems: dict[str, str] = {}
         if self.env.groups > 1 and self.policy.memory != "none":
-            problems["env.groups"] = "a policy with a memory acts for all envs at once; say 1"
+            problems["env.groups"] = "a policy with a memory acts for all envs at once; use 1"
         elif isinstance(self.env.n_envs, int) and isinstance(self.algo.n_steps, int):
             # `auto` is checked once it is a number
             problems |= self._misfitting_batch(self.env.n_envs)
         if self.collects_ahead and self.policy.memory != "none":
-            problems["algo.collect_ahead"] = "a policy with a memory cannot act from older weights; say false"
+            problems["algo.collect_ahead"] = "a policy with a memory cannot act from older weights; use false"
         if self.policy.shared and self.policy.critic_hidden is not None:
             problems["policy.critic_hidden"] = (
                 "a shared trunk has no critic widths of its own; drop one of the two"
             )
         if self.video.record == "every" and self.eval.background:
             problems["video.record"] = (
-                "every films the weights as they are scored, which eval.background does elsewhere; say best"
+                "every records the weights as they are evaluated, which eval.background does in"
+                " another process; use best"
             )
         if isinstance(self.explore, BonusSettings) and "gae_lambda" not in type(self.algo).model_fields:
             problems["explore.name"] = (
@@ -119,12 +119,12 @@ class Config(Section):
         return self
 
     def fits(self, n_envs: int) -> bool:
-        """Whether so many envs go with the other settings."""
+        """Whether this number of envs fits the other settings."""
         fewest = self.env.groups * max(1, len(self.env.mix or ()))
         return n_envs >= fewest and not self._misfitting_batch(n_envs)
 
     def _misfitting_batch(self, n_envs: int) -> dict[str, str]:
-        """Minibatches, or sequences, that do not divide a rollout of so many envs."""
+        """Minibatches, or sequences, that do not divide a rollout of this many envs."""
         n_steps = self.algo.steps
         try:
             self.algo.minibatch_size(n_envs * n_steps)
@@ -133,7 +133,7 @@ class Config(Section):
         return memory_problems(self.algo, n_envs) if self.policy.memory != "none" else {}
 
     def _misfitting_rules(self) -> dict[str, str]:
-        """Interventions whose setting is none that this algorithm can change while it runs."""
+        """Interventions whose setting this algorithm cannot change while it runs."""
         fields = type(self.algo).model_fields
         numbers = {name: value for name, value in self.algo if takes_schedule(fields[name].annotation)}
         problems: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Value types that a YAML or a command line may write in the short way people write them."""
+"""Value types that a YAML or a command line may write in short forms such as 300k."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class MisfitError(ValueError):
 
 
 def parse_count(value: Any) -> Any:
-    """1e6, '300k', '2M', 1_000 → int; anything else is left for pydantic to judge."""
+    """1e6, '300k', '2M', 1_000 → int; anything else is left to pydantic."""
     if isinstance(value, bool):
-        raise ValueError("a count is wanted, not true or false")
+        raise ValueError("must be a count, not true or false")
     if isinstance(value, str):
         match = _NUMBER.fullmatch(value.strip())
         if match is None or match[2].lower() not in _SUFFIXES:
@@ -45,7 +45,7 @@ def parse_count(value: Any) -> Any:
 def parse_duration(value: Any) -> Any:
     """'90s', '10m', '1.5h', 30 → seconds as float."""
     if isinstance(value, bool):
-        raise ValueError("a duration is wanted, not true or false")
+        raise ValueError("must be a duration, not true or false")
     if isinstance(value, str):
         match = _NUMBER.fullmatch(value.strip())
         if match is None or match[2].lower() not in _SECONDS:

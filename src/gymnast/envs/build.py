@@ -137,7 +137,7 @@ def _other_way(backend: str) -> str:
 
 
 def _check_masks_wanted(config: EnvConfig, training: bool) -> None:
-    """A wrapper that forbids actions would do nothing, in silence, if nobody looked at its masks."""
+    """A wrapper that forbids actions would silently do nothing if its masks were not used."""
     if config.action_masks:
         return
     for wrapper in active_wrappers(config, training=training):

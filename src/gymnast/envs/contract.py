@@ -1,7 +1,7 @@
 """The one contract between environments and everything that steps them.
 
 Gymnasium's vector envs reset in one of three modes, EnvPool and native vector envs in theirs.
-`build_envs` hands out this contract whatever the backend, so no consumer ever meets an autoreset
+`build_envs` hands out this contract whatever the backend, so no consumer ever sees an autoreset
 artefact: every step is a real transition of every env, a finished env is reset within the step
 that finished it, and the true last observation is handed out beside the first of the new episode.
 """
@@ -9,11 +9,17 @@ that finished it, and the true last observation is handed out beside the first o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import gymnasium as gym
 import numpy as np
+
+from gymnast.errors import GymnastError
+
+if TYPE_CHECKING:
+    from gymnast.envs.states import EnvState
 
 
 @dataclass(slots=True)
@@ -30,14 +36,14 @@ class Step:
     # Shares of `rewards` that the env or wrappers added, by name (`Envs.reward_parts`), each [N] float64:
     # rewards minus their sum is the env's own reward.
     reward_parts: dict[str, np.ndarray] = field(default_factory=dict)
-    # What a finished episode came to, by name (`Envs.episode_values`), each [N] float64. It holds in the
-    # rows that finished alone; NaN there if the env did not say.
+    # Totals of a finished episode, by name (`Envs.episode_values`), each [N] float64. Valid only in the
+    # rows that finished; NaN there if the env did not report one.
     episode_values: dict[str, np.ndarray] = field(default_factory=dict)
-    # [N] bool: rows whose env died or hung and was started anew. Their episodes are truncated where they
-    # were seen last; what they came to nobody knows. None: there are none.
+    # [N] bool: rows whose env died or hung and was restarted. Their episodes are truncated at the last
+    # observation; their totals are unknown. None: there are none.
     lost: np.ndarray | None = None
-    # [N] bool: rows that terminated for learning alone (a lost life): the game goes on, and its return and
-    # length are counted on. None: there are none.
+    # [N] bool: rows that terminated for learning alone (a lost life): the game continues, and so do its
+    # return and length. None: there are none.
     life_lost: np.ndarray | None = None
 
 
@@ -54,9 +60,10 @@ class Envs(Protocol):
 
     backend: str  # sync, workers, native or envpool
     n_envs: int
-    reward_parts: tuple[str, ...]  # names of the shares of the reward that the env or wrappers tell apart
-    episode_values: tuple[str, ...]  # names of what the env or wrappers tell of a finished episode
+    reward_parts: tuple[str, ...]  # names of the shares of the reward that the env or wrappers report
+    episode_values: tuple[str, ...]  # names of what the env or wrappers report about a finished episode
     carries_state: bool  # whether `snapshot` can bring every env back exactly
+    can_capture: bool  # whether `capture` and `begin_from` work here; elsewhere they raise GymnastError
 
     @property
     def observation_space(self) -> gym.Space[Any]:
@@ -68,11 +75,11 @@ class Envs(Protocol):
 
     @property
     def seeds(self) -> list[int]:
-        """The seed each env was first reset with, or started anew with."""
+        """The seed each env was first reset with, or restarted with."""
 
     @property
     def restarts(self) -> int:
-        """Processes that died or hung and were started anew."""
+        """Processes that died or hung and were restarted."""
 
     @property
     def masks(self) -> np.ndarray | None:
@@ -98,25 +105,64 @@ class Envs(Protocol):
     def receive(self) -> Step:
         """The end of the step that was begun; raises EnvFailure if an env raises or returns NaN.
 
-        One that is lost with its process is started anew, if its budget allows: see `Step.lost`.
+        One that is lost with its process is restarted, if its budget allows: see `Step.lost`.
         """
 
     def snapshot(self) -> dict[str, Any]:
         """All that `restore` needs: nested dicts and lists of JSON values and NumPy arrays.
 
-        Without `carries_state` it holds the random states alone, so that a resumed run goes on
-        drawing new episodes instead of repeating the first ones.
+        Without `carries_state` it holds the random states alone, so that a resumed run
+        continues with new episodes instead of repeating the first ones.
         """
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
-        """Continue from `snapshot`. None if the very same episodes go on; otherwise the first
-        observations of the fresh episodes that had to be started."""
+        """Continue from `snapshot`. None if the same episodes continue; otherwise the first
+        observations of the new episodes that had to be started."""
+
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        """The states of single envs between two steps, to begin from later: data that does not depend on
+        the row, process or run it came from, as long as the config is the same.
+
+        A state holds all layers of an env with their random numbers, what the agent sees and its mask.
+        Raises EnvFailure if the env's process is found lost; the next step replaces it as usual.
+        """
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        """Leave the current episodes of `rows` for the given states, one each; what to act on in these
+        rows now [len(rows), …]. `masks` is up to date; observations handed out before may not be.
+
+        From here the same actions give the same observations, rewards and flags, also in the episodes
+        after this one, since the env's random generator is part of its state: rows that begin from one
+        state and act alike stay alike. (Native CartPole draws the starts of all rows from one generator,
+        which stays as it is: there only the episode itself repeats.) `seeds` do not change.
+
+        No step reports the end of an episode left in this way: whoever counts returns and lengths, or
+        keeps recurrent states or frames of these rows, must set them to those of the given states.
+        """
 
     def close(self) -> None:
         """Release processes and windows."""
 
 
-class StepsWhenReceived(ABC):
+class CannotCapture:
+    """`capture` and `begin_from` of a backend that cannot read the state of a single env."""
+
+    backend: str
+    can_capture: bool = False
+
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        self._refuse()
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise GymnastError(
+            f"env.backend {self.backend} cannot capture the states of single envs; use sync or workers"
+        )
+
+
+class StepsWhenReceived(CannotCapture, ABC):
     """`send` and `receive` of a backend that can only step while it is waited for."""
 
     restarts = 0  # what is not in a process of its own cannot be replaced

@@ -97,7 +97,7 @@ class EnvSettings(Section):
     def copies(self) -> int:
         """`n_envs` as a number; `auto` becomes one before a run starts, and nowhere else."""
         if self.n_envs == "auto":
-            raise GymnastError(f"env.n_envs of {self.id} is auto: only training measures it; say a number")
+            raise GymnastError(f"env.n_envs of {self.id} is auto: only training measures it; give a number")
         return self.n_envs
 
 
@@ -112,16 +112,16 @@ class TaskConfig(EnvSettings):
     @model_validator(mode="after")
     def _fits_into_a_mix(self) -> TaskConfig:
         if "n_envs" in self.model_fields_set:
-            raise ValueError("n_envs counts the copies of all tasks; weight says what share is this one's")
+            raise ValueError("n_envs counts the copies of all tasks; weight sets the share of this one")
         if "groups" in self.model_fields_set:
             raise ValueError("groups are of all tasks together; set env.groups")
         if self.name is not None and (not self.name.strip() or set(self.name) & set('/,"*\r\n')):
-            raise ValueError(f"name {self.name!r} is no part of a metric's name: no / , \" or *")
+            raise ValueError(f"name {self.name!r} cannot be part of a metric's name: no / , \" or *")
         return self
 
     @model_serializer(mode="wrap")
     def _as_written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Only what the entry says: anything else is the section's to say, also when it is read back."""
+        """Only what the entry sets: the section sets everything else, also when it is read back."""
         return _written(self, dump(self))
 
 
@@ -181,7 +181,7 @@ class EnvConfig(EnvSettings):
         return self
 
     def _family_settings(self) -> list[str]:
-        """Settings of single families that say something else than their defaults."""
+        """Settings of single families that differ from their defaults."""
         fields = type(self).model_fields
         return [
             key

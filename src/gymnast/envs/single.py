@@ -10,11 +10,8 @@ from typing import Any
 
 import gymnasium as gym
 
-import gymnast.envs.families.bandit  # registers gymnast/Bandit-v0
-import gymnast.envs.families.tmaze  # noqa: F401  registers gymnast/TMaze-v0
 from gymnast.envs.aliases import ALIASES, current_id
-from gymnast.envs.families.atari.games import is_old_atari, meant_by
-from gymnast.envs.families.table import Family, family_of, registered_family
+from gymnast.envs.families.table import FAMILIES, Family, family_of, load_hook, registered_family
 from gymnast.envs.settings import EnvConfig, WrapperConfig
 from gymnast.envs.wrappers import check_wrapper, is_training_only, wrapper_arguments
 from gymnast.envs.wrappers.base import EnvWrapper
@@ -91,12 +88,12 @@ def episode_values(env: gym.Env[Any, Any]) -> tuple[str, ...]:
 
 
 def is_alone(env: gym.Env[Any, Any]) -> bool:
-    """Whether a process can hold one such env alone: its class says `one_per_process = True`."""
+    """Whether a process can hold one such env alone: its class has `one_per_process = True`."""
     return bool(getattr(env.unwrapped, "one_per_process", False))
 
 
 def one_per_process(config: EnvConfig) -> bool:
-    """The same, told without building one."""
+    """The same, without building one."""
     spec = find_spec(config.id)
     created = load_class(config.id, gym.Env, "env") if spec is None else _entry_class(spec)
     return bool(getattr(created, "one_per_process", False))
@@ -128,10 +125,16 @@ def find_spec(env_id: str) -> gym.envs.registration.EnvSpec | None:
             raise MissingExtra(f"environment '{env_id}'", family.extra)
         register_family(family)
     spec = gym.registry.get(env_id)
-    if spec is None or is_old_atari(spec):
-        hint = meant_by(env_id) or did_you_mean(env_id, [*own, *known_ids()])
+    if spec is None or registered_family(env_id).is_older_id(env_id):
+        hint = _older_hint(env_id) or did_you_mean(env_id, [*own, *known_ids()])
         raise GymnastError(f"unknown environment '{env_id}'{hint}")
     return spec
+
+
+def _older_hint(env_id: str) -> str:
+    """A family's hint for an id that was once one of its; "" if there is none."""
+    hints = (load_hook(family.hint)(env_id) for family in FAMILIES if family.hint is not None)
+    return next((hint for hint in hints if hint), "")
 
 
 def _is_env_class(value: Any) -> bool:
@@ -139,15 +142,22 @@ def _is_env_class(value: Any) -> bool:
 
 
 def known_ids() -> list[str]:
-    """Every id that can be named: registered ones, older names, and those that presets are for."""
+    """Every id that can be named: registered ones, ours, older names, and those that presets are for."""
+    for family in FAMILIES:
+        if family.package is None:
+            register_family(family)
     presets = [p.stem.replace("__", "/") for p in _PRESETS.glob("*.yaml") if not p.stem.startswith("_")]
     return list(dict.fromkeys([*gym.registry, *ALIASES, *presets]))
 
 
 def register_family(family: Family) -> None:
-    """Import what registers ids such as ALE/Pong-v5; its package must be installed."""
-    if family.registers is not None:
-        gym.register_envs(importlib.import_module(family.registers))
+    """Have ids such as ALE/Pong-v5 registered; the family's package must be installed."""
+    if family.registers is None:
+        return
+    if ":" in family.registers:
+        load_hook(family.registers)()
+    else:
+        importlib.import_module(family.registers)
 
 
 def _make_base(config: EnvConfig, training: bool, render_mode: str | None) -> gym.Env[Any, Any]:
@@ -164,19 +174,21 @@ def _make_base(config: EnvConfig, training: bool, render_mode: str | None) -> gy
     builds = family.builds
     if builds is None:
         return _construct(config, _entry_class(spec), lambda: make_registered(config, render_mode))
-    module_name, _, function = builds.partition(":")
 
     def make() -> Any:
-        build = vars(importlib.import_module(module_name))[function]
-        return build(config, training=training, render_mode=render_mode)
+        return load_hook(builds)(config, training=training, render_mode=render_mode)
 
     return _construct(config, _entry_class(spec), make)
 
 
-def make_registered(config: EnvConfig, render_mode: str | None) -> gym.Env[Any, Any]:
-    """The env of a registered id, as Gymnasium makes it."""
+def make_registered(
+    config: EnvConfig, render_mode: str | None, entry_point: str | None = None
+) -> gym.Env[Any, Any]:
+    """The env of a registered id, as Gymnasium makes it; from another entry point, if one is given."""
     spec = find_spec(config.id)
     assert spec is not None
+    if entry_point is not None:
+        spec = dataclasses.replace(spec, entry_point=entry_point)
     # The order check costs a call per step and we reset before we step.
     return gym.make(
         dataclasses.replace(spec, order_enforce=False),
@@ -192,7 +204,7 @@ def _arguments(config: EnvConfig, render_mode: str | None) -> dict[str, Any]:
 
 
 def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
-    """Call `make`; what can go wrong is told as the user's to mend."""
+    """Call `make`; what goes wrong becomes an error that the user can fix."""
     try:
         env: gym.Env[Any, Any] = make()
         return env

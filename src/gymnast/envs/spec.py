@@ -80,7 +80,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
 
 
 def _first_sentence(doc: str) -> str:
-    """Of the first paragraph that is no heading."""
+    """Of the first paragraph that is not a heading."""
     for paragraph in inspect.cleandoc(doc).split("\n\n"):
         text = " ".join(line for line in paragraph.splitlines() if line.strip() and not line.startswith("#"))
         if text:

@@ -107,14 +107,20 @@ def all_metrics() -> tuple[MetricSpec, ...]:
     return tuple(_catalogue.metrics.values())
 
 
+def declared_as(key: str) -> str:
+    """The key or pattern under which `key` is declared."""
+    return _catalogue.find(key)
+
+
 def spec(key: str) -> MetricSpec:
     """What is declared for `key`, by itself or through a pattern."""
     return _catalogue.metrics[_catalogue.find(key)]
 
 
-def order(key: str) -> tuple[int, str]:
-    """Sorts keys as the catalogue lists them, those of one pattern by name."""
-    return _catalogue.position[_catalogue.find(key)], key
+def order(key: str) -> tuple[int, int, str]:
+    """Sorts keys by stage, then as they are declared, those of one pattern by name."""
+    stage = list(_STAGES).index(key.partition("/")[0]) if key.partition("/")[0] in _STAGES else len(_STAGES)
+    return stage, _catalogue.position[_catalogue.find(key)], key
 
 
 def matching(text: str) -> list[MetricSpec]:

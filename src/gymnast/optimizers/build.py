@@ -75,7 +75,7 @@ class SGD(FlatOptimizer):
 
 
 class ResetOnJump:
-    """Forgets the moments when the learning rate jumps: they were gathered for steps of another size."""
+    """Resets the moments when the learning rate jumps: they were gathered for steps of another size."""
 
     def __init__(self, optimizer: FlatOptimizer, factor: float) -> None:
         self.optimizer, self.factor = optimizer, factor

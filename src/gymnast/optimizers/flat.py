@@ -16,10 +16,10 @@ Part = tuple[Array, ...]  # parameters, gradients and the state's vectors, over 
 
 
 class FlatOptimizer(ABC):
-    """Moves a flat vector along its gradient; a subclass says how.
+    """Moves a flat vector along its gradient; a subclass defines the step.
 
-    Code of a subclass runs on NumPy arrays and torch tensors alike, unless it says otherwise. Nothing
-    here waits for a device: on torch, norm and clipping stay tensors.
+    Code of a subclass runs on NumPy arrays and torch tensors alike, unless it is named for an engine.
+    Nothing here waits for a device: on torch, norm and clipping stay tensors.
     """
 
     vectors: ClassVar[tuple[str, ...]] = ()  # of the state, each as long as the parameters
@@ -34,7 +34,7 @@ class FlatOptimizer(ABC):
         ]
         self._clip = _clip_numpy if numpy else _clip_torch
         self._whole = self._part(slice(None))
-        # Only a second learning rate needs the vector in parts; whoever has one pays for it.
+        # Only a second learning rate needs the vector in parts, and costs more.
         self._parts = [(self._part(span), owner) for span, owner in _alternate(critic, len(parameters))]
 
     def step(self, lr: float, max_grad_norm: float, critic_lr: float | None = None) -> Any:
@@ -53,7 +53,7 @@ class FlatOptimizer(ABC):
         """A step has been counted and is about to be made."""
 
     def advance(self, steps: int) -> None:
-        """Steps were made by a recording of one (`torch_graphs.py`), which could not count them here."""
+        """Count steps that were replayed from a recording (`policies/torch/graphs.py`)."""
         self.steps += steps
 
     @abstractmethod
@@ -70,7 +70,7 @@ class FlatOptimizer(ABC):
             vector[:] = 0.0
 
     def metrics(self) -> dict[str, float]:
-        """What the optimiser has to say of itself in a row of metrics."""
+        """The optimiser's own metrics."""
         return {}
 
     def state(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ class _OptimizerSettings(Section):
     reset_on_lr_jump: float | None = Field(
         None,
         gt=1,
-        description="Forget the moments when the learning rate changes by this factor or more from one "
+        description="Reset the moments when the learning rate changes by this factor or more from one "
         "step to the next; null: never.",
     )
 
@@ -34,7 +34,7 @@ class AdamWConfig(_AdamSettings):
     """Adam with weight decay that is not part of the gradient (Loshchilov and Hutter, 2019)."""
 
     name: Literal["adamw"] = "adamw"
-    weight_decay: float = Field(0.01, ge=0, description="Share of a weight that a step of rate 1 takes away.")
+    weight_decay: float = Field(0.01, ge=0, description="Decay of each weight, times the learning rate.")
 
 
 class RMSPropConfig(_OptimizerSettings):
@@ -46,7 +46,7 @@ class RMSPropConfig(_OptimizerSettings):
     eps_inside: bool = Field(
         True, description="Epsilon is added under the root, as in the paper; false: after it, as torch does."
     )
-    momentum: Fraction = Field(0.0, description="Share of the last step that is taken again.")
+    momentum: Fraction = Field(0.0, description="Share of the last step that is repeated.")
 
 
 class SGDConfig(_OptimizerSettings):

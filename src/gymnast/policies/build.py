@@ -18,19 +18,19 @@ EngineName = Literal["numpy", "torch"]
 
 
 def choose_engine(engine: str, layout: PolicyLayout, device: str = "auto") -> EngineName:
-    """`auto` takes the NumPy engine, which is faster for every MLP on a CPU, wherever it can."""
+    """`auto` takes the NumPy engine, the faster one for every MLP on a CPU, where it can run the network."""
     reason = why_torch(layout)
     if reason is None and device.startswith("cuda"):
         reason = f"device: {device}"
     if engine == "numpy" and reason is not None:
         raise GymnastError(
-            f"{reason} needs engine: torch; the numpy engine runs MLPs alone (say torch or auto)"
+            f"{reason} needs engine: torch; the numpy engine runs only MLPs (use torch or auto)"
         )
     return "torch" if engine == "torch" or reason is not None else "numpy"
 
 
 def why_torch(layout: PolicyLayout) -> str | None:
-    """What the NumPy engine does not have, in words; None if it has everything that is asked for."""
+    """Why the NumPy engine cannot run this network; None if it can."""
     config = layout.config
     if layout.memories:
         return f"policy.memory: {config.memory}"

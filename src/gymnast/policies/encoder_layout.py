@@ -18,13 +18,13 @@ class EncoderLayout:
 
     features: int
     shapes: dict[str, tuple[int, ...]]
-    buffers: dict[str, tuple[tuple[int, ...], str]]  # shape and dtype of what is no parameter
+    buffers: dict[str, tuple[tuple[int, ...], str]]  # shape and dtype of what is not a parameter
     starts: dict[str, float | str]  # an orthogonal gain, or "zero", "one", "normal"
-    own: bool  # the user's, which knows its own first weights
+    own: bool  # the user's, which initialises its own weights
 
 
 def needs_encoder(config: PolicyConfig, inputs: tuple[Input, ...]) -> str | None:
-    """Why an encoder is wanted before the trunk, in words; None where the numbers go straight in."""
+    """Why an encoder is needed before the trunk; None where the numbers go straight in."""
     if ":" in config.encoder:
         return f"policy.encoder '{config.encoder}'"
     if any(part.kind == "image" for part in inputs):
@@ -38,8 +38,8 @@ def describe_encoder(config: PolicyConfig, inputs: tuple[Input, ...]) -> Encoder
     """The encoder that these inputs need; None without one."""
     if config.encoder in OF_IMAGES and not any(part.kind == "image" for part in inputs):
         raise GymnastError(
-            f"policy.encoder: {config.encoder} reads images, and there is none in the observation; "
-            "say auto, mlp, or your own as package.module:Class"
+            f"policy.encoder: {config.encoder} reads images, but the observation has none; "
+            "use auto, mlp, or your own as package.module:Class"
         )
     if (reason := needs_encoder(config, inputs)) is None:
         return None

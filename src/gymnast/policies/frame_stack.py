@@ -1,7 +1,7 @@
 """Frame stacking in the policy: it sees the last k observations, of which a rollout keeps each once.
 
-Before the k-th observation of an episode its first one stands in for those that are missing, so
-nothing of the episode before is ever seen.
+Before the k-th observation of an episode its first one is repeated for those that are missing, so
+nothing of the previous episode is ever seen.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class FrameHistory:
         return {"frames": apart(self.frames), "fresh": self.fresh.copy()}
 
     def load_state(self, state: dict[str, Any] | None) -> None:
-        """Go on from a checkpoint; with None, from fresh episodes."""
+        """Continue from a checkpoint; with None, from new episodes."""
         if state is None:
             self.fresh[:] = True
         else:
@@ -61,12 +61,12 @@ class FrameHistory:
 
 
 class StackedRows:
-    """Samples of k encoded observations each, which are looked up only when a batch is formed."""
+    """Samples of k preprocessed observations each, which are looked up only when a batch is formed."""
 
     __slots__ = ("flat", "frames", "index")
 
     def __init__(self, frames: Any, index: Any, flat: bool) -> None:
-        self.frames = frames  # [R, …] encoded observations, each once
+        self.frames = frames  # [R, …] preprocessed observations, each once
         self.index = index  # [B, k] which of them make up a sample, oldest first
         self.flat = flat  # whether a sample is one row of numbers [k · D]
 

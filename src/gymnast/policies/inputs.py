@@ -87,5 +87,5 @@ def image_form(space: gym.spaces.Box, layout: str = "auto") -> ImageForm | None:
 
 
 def _scale(space: gym.spaces.Box) -> float:
-    """Pixels by their greatest value, 255 unless the space says less; floats are left as they are."""
+    """Pixels are divided by the space's greatest value, usually 255; floats stay as they are."""
     return float(max(int(space.high.max()), 1)) if space.dtype == np.uint8 else 1.0

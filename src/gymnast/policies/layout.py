@@ -219,7 +219,7 @@ def init_parameters(layout: PolicyLayout, seed: int) -> dict[str, np.ndarray]:
 
 
 def _own_encoder(layout: PolicyLayout, seed: int) -> dict[str, np.ndarray]:
-    """What an encoder of the user's own starts with, which it knows itself."""
+    """The first weights of an encoder of the user's own, which it initialises itself."""
     if layout.encoder is None or not layout.encoder.own:
         return {}
     from gymnast.policies.torch.encoder import own_values

@@ -21,7 +21,7 @@ def load_policy(
     arrays: dict[str, np.ndarray] | None,
 ) -> Policy:
     """The policy of a checkpoint; without arrays, as it was before training."""
-    # A run that was trained on a GPU can be scored and used where there is none.
+    # A run that was trained on a GPU can be evaluated and played where there is none.
     on_gpu = config.device.startswith("cuda")
     policy = build_policy(
         config.policy,

@@ -1,4 +1,4 @@
-"""What the rest of the code knows of a policy's memory, whichever engine runs it."""
+"""What the rest of the code knows of a policy's memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Array = Any  # numpy.ndarray or torch.Tensor
 
 
 class MemoryState(Protocol):
-    """What a policy remembers of each of N episodes: `Policy.start` makes it, acting moves it on."""
+    """What a policy remembers of each of N episodes: `Policy.start` makes it, acting advances it."""
 
     def reset(self, done: Any) -> None:
         """Forget, where an episode has ended: a mask [N] of bools, or indices."""
@@ -45,16 +45,16 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class InRuns:
-    """Encoded observations of a minibatch, in the order of its runs."""
+    """Preprocessed observations of a minibatch, in the order of its runs."""
 
     x: Array  # [B, …]
     runs: Runs
 
 
 def no_state_error(n: int) -> str:
-    """What to tell whoever calls a policy with a memory as if it had none."""
+    """The message for calling a policy with a memory as if it had none."""
     return (
-        "this policy has a memory or stacks frames: make state = policy.start(n) for n episodes, hand it on "
-        f"with every call (predict(obs, state=state), {n} observations here), and state.reset(done) where "
+        "this policy has a memory or stacks frames: make state = policy.start(n) for n episodes, pass it "
+        f"to every call (predict(obs, state=state), {n} observations here), and state.reset(done) where "
         "episodes ended"
     )

@@ -1,8 +1,9 @@
-"""A policy: observation encoder, network and action distribution, on either engine."""
+"""A policy: preprocessing of observations, network and action distribution, on either engine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -35,10 +36,11 @@ class Network(Protocol):
     gradients: Array  # [P]
     critic_spans: list[slice]  # where the critic's own lie in both
     on_gpu: bool  # whether it computes elsewhere than where NumPy's arrays are
-    records: bool  # whether steps of learning can be recorded and played again (`torch_graphs.py`)
+    wants_one_torch_thread: bool  # a small network of the torch engine on a CPU is faster so
+    records: bool  # whether steps of learning can be recorded and replayed (`torch/graphs.py`)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """An array of the engine's own, where it computes."""
+        """A new array of the engine's, on its device."""
 
     def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Outputs [A, N] and log std of the actor alone, as NumPy arrays."""
@@ -58,14 +60,14 @@ class Network(Protocol):
     ) -> None:
         """The gradient of the last forward pass, into the flat gradient vector."""
 
-    def begin_update(self, rng: np.random.Generator) -> None:
-        """Before the first forward pass of an update."""
+    def updating(self, rng: np.random.Generator) -> AbstractContextManager[None]:
+        """Around an update: its own randomness follows from `rng`."""
 
     def to_engine(self, array: np.ndarray) -> Array:
         """A NumPy array as the engine's own."""
 
     def put(self, place: Array, array: np.ndarray) -> None:
-        """Copy to a place in an array of the engine's own."""
+        """Copy into (part of) an array of the engine's."""
 
     def arrange(self, x: Array) -> Array:
         """A rollout's input, the engine's own already, as minibatches of it are read fastest."""
@@ -77,10 +79,10 @@ class Network(Protocol):
         """Take parameters by name."""
 
     def take_from(self, other: Any) -> None:
-        """Become what another network of the same layout, engine and device is now."""
+        """Copy the weights of another network of the same layout, engine and device."""
 
     def beside(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Do some work with this network in a thread of its own, beside what others do with others."""
+        """Do some work with this network in a thread of its own, while other threads use other networks."""
 
 
 class Optimizer(Protocol):
@@ -91,7 +93,7 @@ class Optimizer(Protocol):
         """Count steps that were made by a recording of one."""
 
     def metrics(self) -> dict[str, float]:
-        """What it has to say of itself in a row of metrics."""
+        """Its own metrics."""
 
     def state(self) -> dict[str, Any]:
         """Moments and step count."""
@@ -117,8 +119,8 @@ class Policy:
         self._infer = network.infer if self.recurrent is None else self.recurrent.infer_recalled
 
     def start(self, n: int, *, critic: bool = False) -> MemoryState:
-        """What is remembered of n episodes that begin now: hand it on with every `predict`, which moves it
-        one step on, and `reset` it where episodes have ended. Without a memory it holds nothing.
+        """The memory of n episodes that begin now: pass it to every `predict`, which advances it one step,
+        and `reset` it where episodes have ended. Without a memory it is empty.
         `values` needs the critic's memory beside the actor's."""
         memory = NoState() if self.recurrent is None else self.recurrent.start(n, critic=critic)
         return memory if self.frame_stack == 1 else FrameHistory(self.form, self.frame_stack, n, memory)
@@ -135,7 +137,7 @@ class Policy:
         return self.stacked_rows(frames, np.arange(n * k).reshape(n, k)).stacked()
 
     def stacked_rows(self, frames: np.ndarray, index: np.ndarray) -> StackedRows:
-        """Samples of k encoded observations each, by index [B, k]."""
+        """Samples of k preprocessed observations each, by index [B, k]."""
         return StackedRows(frames, index, flat=self.layout.encoder is None)
 
     def act(
@@ -143,7 +145,7 @@ class Policy:
     ) -> np.ndarray:
         """Sampled actions [N, …] for observations [N, …] and noise [A, N], as masks [N, M] allow.
 
-        With a memory: from `state`, which moves one step on.
+        With a memory: from `state`, which advances one step.
         """
         x = self._preprocess(obs)
         outputs, log_std = self.network.act(x) if state is None else self.outputs_from(x, state)
@@ -170,7 +172,7 @@ class Policy:
         return self.network.on_gpu and only.kind == "image" and not others and not only.leaf.name
 
     def pixels(self, shape: tuple[int, ...]) -> Any:
-        """Memory for images where the network reads them."""
+        """Memory for images, on the network's device."""
         return self.network.empty(shape, self.layout.inputs[0].leaf.dtype)
 
     def put_pixels(self, place: Any, images: np.ndarray) -> None:
@@ -178,7 +180,7 @@ class Policy:
         self.network.put(place, images)
 
     def outputs_from(self, x: Any, state: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """The actor's outputs [A, N] and log std for encoded observations; the state moves one step on."""
+        """The actor's outputs [A, N] and log std for network inputs; the state advances one step."""
         state = state.memory if isinstance(state, FrameHistory) else state
         return self.network.act(x) if self.recurrent is None else self.recurrent.act_from(x, state)
 
@@ -270,7 +272,7 @@ class Policy:
         return self.network.arrays() | {k: v.copy() for k, v in self._buffers().items()}
 
     def take_from(self, other: Policy) -> None:
-        """Become what another policy of the same layout and device is now."""
+        """Copy weights and statistics of another policy of the same layout and device."""
         self.network.take_from(other.network)
         self.preprocessor.load_buffers(other.preprocessor.buffers())
         if self.popart is not None and other.popart is not None:
@@ -281,7 +283,7 @@ class Policy:
 
     def start_from(self, arrays: dict[str, np.ndarray]) -> str | None:
         """Take another run's weights and statistics, which may have more or fewer value heads: those that
-        only this policy has stay as they are. The text says so, if it is the case."""
+        only this policy has stay as they are. A notice if there are such, else None."""
         head = ("value_head.weight", "value_head.bias")
         own, other = len(self.layout.value_heads), min(len(arrays.get(name, ())) for name in head)
         if not other or own == other:

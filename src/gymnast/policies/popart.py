@@ -1,8 +1,8 @@
 """PopArt: a value head that learns normalised targets (van Hasselt et al., 2016, arXiv:1602.07714).
 
 The head gives v = (V - μ) / σ, with running mean μ and std σ of the targets, so that the critic's
-errors have the same size whatever the env pays and however returns grow. When the statistics move,
-the head's weights are moved the other way, so that V = σ v + μ stays as it was for every state.
+errors have the same size whatever the env pays and however returns grow. When the statistics change,
+the head's weights are changed the other way, so that V = σ v + μ stays the same for every state.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class PopArt:
         return _first(values, lambda first: first * np.float32(self.std) + np.float32(self.mean))
 
     def take(self, targets: np.ndarray) -> None:
-        """Move the statistics by new targets, and the head's weights so that no value changes."""
-        # The rate is of one sample: how fast statistics move does not depend on the rollout's size.
+        """Update the statistics with new targets, and the head's weights so that no value changes."""
+        # The rate is of one sample: how fast statistics change does not depend on the rollout's size.
         share = 1.0 - (1.0 - self.rate) ** targets.size
         found = np.array([targets.mean(dtype=np.float64), np.square(targets, dtype=np.float64).mean(), 1.0])
         self.moments += share * (found - self.moments)
@@ -69,7 +69,7 @@ class PopArt:
         self.std = min(max(std, _LEAST_STD), _LARGEST_STD)
 
     def buffers(self) -> dict[str, np.ndarray]:
-        """What a checkpoint holds beside the weights."""
+        """What a checkpoint stores beside the weights."""
         return {"popart.moments": self.moments}
 
     def load_buffers(self, arrays: dict[str, np.ndarray]) -> None:

@@ -1,6 +1,6 @@
 """From raw observations to the network's input, the same for both engines.
 
-Statistics move between updates only, never inside one: the policy that collected a rollout and
+Statistics change between updates only, never inside one: the policy that collected a rollout and
 the one that is updated on it see the same inputs, so the first ratio of PPO is 1. They are
 part of the policy and travel in its checkpoint; evaluation only reads them.
 """
@@ -55,15 +55,15 @@ class Preprocessor:
             index = obs.reshape(-1) - self.start
             if self.embedded:
                 return index
-            encoded = np.zeros((len(index), self.size), np.float32)
-            encoded[np.arange(len(index)), index] = 1.0
-            return encoded
+            one_hot = np.zeros((len(index), self.size), np.float32)
+            one_hot[np.arange(len(index)), index] = 1.0
+            return one_hot
         if self.image:
             return obs
         if self.offsets is not None:
-            encoded = np.zeros((len(obs), self.size), np.float32)
-            np.put_along_axis(encoded, obs.reshape(len(obs), -1) + self.offsets, 1.0, 1)
-            return encoded
+            one_hots = np.zeros((len(obs), self.size), np.float32)
+            np.put_along_axis(one_hots, obs.reshape(len(obs), -1) + self.offsets, 1.0, 1)
+            return one_hots
         flat = obs.reshape(len(obs), self.size)
         if self.mode == "none":
             flat = flat if flat.dtype == np.float32 else flat.astype(np.float32)
@@ -72,7 +72,7 @@ class Preprocessor:
         return np.clip(scaled, -self.clip, self.clip, out=scaled)
 
     def observe(self, obs: np.ndarray) -> None:
-        """Move the running statistics by a batch of raw observations."""
+        """Update the running statistics with a batch of raw observations."""
         if self.mode != "running":
             return
         flat = obs.reshape(-1, self.size).astype(np.float64)
@@ -111,9 +111,9 @@ class Preprocessor:
 
 
 class PartsPreprocessor:
-    """Encodes observations of several parts, each by itself.
+    """Preprocesses observations of several parts, each by itself.
 
-    Where all are numbers and one-hots they are joined into one matrix, which either engine takes.
+    If all are numbers and one-hots they are joined into one matrix, which either engine takes.
     Otherwise they stay apart, in one structured array, and the torch engine's encoder joins them.
     """
 
@@ -133,16 +133,16 @@ class PartsPreprocessor:
 
     def apply(self, obs: np.ndarray) -> np.ndarray:
         """Network input of observations [B]: numbers [B, D], or a structured array [B]."""
-        encoded = {name: part.apply(obs[name]) for name, part in self.parts.items()}
+        parts = {name: part.apply(obs[name]) for name, part in self.parts.items()}
         if self.dtype is None:
-            return np.concatenate(list(encoded.values()), 1)
+            return np.concatenate(list(parts.values()), 1)
         joined = np.empty(len(obs), self.dtype)
-        for name, values in encoded.items():
+        for name, values in parts.items():
             joined[name] = values
         return joined
 
     def observe(self, obs: np.ndarray) -> None:
-        """Move the running statistics of all parts."""
+        """Update the running statistics of all parts."""
         for name, part in self.parts.items():
             part.observe(obs[name])
 
@@ -157,7 +157,7 @@ class PartsPreprocessor:
 
 
 def build_preprocessor(layout: PolicyLayout) -> Preprocessor | PartsPreprocessor:
-    """The encoder that fits the observation space."""
+    """The preprocessor that fits the observation space."""
     plain = len(layout.inputs) == 1 and not layout.inputs[0].leaf.name
     return Preprocessor(layout) if plain else PartsPreprocessor(layout)
 

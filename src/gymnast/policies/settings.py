@@ -28,7 +28,7 @@ class ImageConfig(Section):
         description="Channels of IMPALA's stages, each half as wide as the one before.",
     )
     features: PositiveCount | None = Field(
-        None, description="Width of what an image encoder gives; 512 for nature, else 256, if unset."
+        None, description="Width of an image encoder's output; 512 for nature, else 256, if unset."
     )
 
 
@@ -44,7 +44,7 @@ class PolicyConfig(Section):
     layer_norm: bool = Field(False, description="Layer normalisation before each activation.")
     memory: Literal["none", "lstm", "gru"] = Field(
         "none",
-        description="A recurrent layer between encoder and trunk; it is emptied where an episode ends.",
+        description="A recurrent layer between encoder and trunk; its state is reset where an episode ends.",
     )
     memory_size: PositiveCount = Field(64, description="Width of the recurrent layer.")
     batch_norm: bool = Field(
@@ -64,12 +64,11 @@ class PolicyConfig(Section):
     encoder_kwargs: dict[str, Any] = Field(
         default_factory=dict, description="Arguments of your own encoder, after the space."
     )
-    shared_encoder: bool | None = Field(
-        None, description="One encoder for actor and critic, which is what unset means."
-    )
+    shared_encoder: bool | None = Field(None, description="One encoder for actor and critic; true if unset.")
     image: ImageConfig = Field(default_factory=ImageConfig, description="How images are read.")
     frame_stack: PositiveCount = Field(
-        1, description="The policy sees this many of the latest observations; a rollout keeps each only once."
+        1,
+        description="The policy sees this many of the latest observations; a rollout stores each once.",
     )
     actor_gain: float = Field(
         0.01, gt=0, description="Orthogonal gain of the action head; small starts near uniform."
@@ -77,16 +76,16 @@ class PolicyConfig(Section):
     popart: bool = Field(
         False,
         description="The value head learns targets normalised by their running mean and std (PopArt); values "
-        "do not change when these move. Coefficients and clip ranges of values are then in stds.",
+        "do not change when these do. Coefficients and clip ranges of values are then in stds.",
     )
     popart_rate: float = Field(
-        1e-4, gt=0, le=1, description="How far one target moves PopArt's mean and std."
+        1e-4, gt=0, le=1, description="Weight of one target in PopArt's running mean and std."
     )
     normalize_obs: Literal["none", "running", "bounds"] = Field(
         "none",
         description="running: by mean and std seen in training; bounds: by the space's own low and high.",
     )
-    clip_obs: float = Field(10.0, gt=0, description="Normalised observations are cut to ± this.")
+    clip_obs: float = Field(10.0, gt=0, description="Normalised observations are clipped to ± this.")
     discrete_obs: Literal["one_hot", "embedding"] = Field(
         "one_hot", description="How a Discrete observation enters."
     )
@@ -97,7 +96,7 @@ class PolicyConfig(Section):
     state_dependent_std: bool = Field(
         False, description="The network gives the std, instead of one per action."
     )
-    log_std_init: float = Field(0.0, description="log std of continuous actions at the start.")
+    log_std_init: float = Field(0.0, description="Initial log std of continuous actions.")
 
     @field_validator("encoder")
     @classmethod

@@ -36,7 +36,7 @@ class Stack(Protocol):
         needs."""
 
     def infer(self, x: Array) -> Array:
-        """As forward, with no backward pass to follow."""
+        """As forward, with no backward pass to follow, not of an earlier forward pass either."""
 
     def backward(self, d_outputs: Array, want_input: bool = False) -> Array | None:
         """The gradient of the last forward pass, into the flat gradient vector; that of the input, in the

@@ -8,6 +8,7 @@ not depend on the machine's speed. The randomness of acting is drawn before the 
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,11 @@ class AheadCollector:
         # Envs whose state cannot be saved start new episodes on a resume: no need to wait for them.
         self._state = None if collector.envs.carries_state else collector.state()
         noise = collector.draw(policy, rng)
-        self._under_way = self._thread.submit(acting.network.beside, collector.collect_with, acting, noise)
+        # In this context: what envs report meanwhile belongs to this run.
+        run = copy_context().run
+        self._under_way = self._thread.submit(
+            run, acting.network.beside, collector.collect_with, acting, noise
+        )
         return collected
 
     def state(self) -> dict[str, Any]:

@@ -94,13 +94,14 @@ def evaluation_envs(config: EnvConfig, episodes: int) -> int:
     Once the last episode has been started, envs that are through idle along until it ends. That
     is free in a native vector env, so there each episode gets its own; elsewhere a quarter does.
     """
-    from gymnast.envs.backends.native import plays_as_single_envs, why_not_native
+    from gymnast.envs.backends.native import why_not_native
+    from gymnast.envs.families.table import family_of
     from gymnast.envs.measure.cache import usable_cores
     from gymnast.envs.single import one_per_process
 
     if (
         config.backend in ("auto", "native")
-        and not plays_as_single_envs(config)
+        and not family_of(config.id).native_as_single
         and why_not_native(config, training=False, render_mode=None) is None
     ):
         return min(episodes, MOST_NATIVE_ENVS)

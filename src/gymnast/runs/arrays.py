@@ -2,7 +2,7 @@
 
 The state of a run mixes arrays (moments of the optimiser, observations, env states) with plain
 values (counters, random states as big integers). Arrays go into safetensors; the structure around
-them becomes JSON in which `{"$array": name}` stands for an array and `{"$float": "nan"}` for a
+them becomes JSON in which `{"$array": name}` means an array and `{"$float": "nan"}` for a
 number that JSON has no word for. A dict key that begins with `$` is written with one `$` more.
 """
 
@@ -104,7 +104,7 @@ def pack(arrays: Mapping[str, np.ndarray]) -> bytes:
     for name, array in arrays.items():
         if array.dtype.name not in _STORABLE:
             raise GymnastError(f"{name} is an array of {array.dtype}, which a checkpoint cannot hold")
-    # safetensors reads the memory as it lies, so a view with strides must be laid out first.
+    # safetensors reads the memory directly, so a strided view must be made contiguous first.
     # asarray keeps 0-d arrays 0-d, which ascontiguousarray does not.
     return save({name: np.asarray(array, order="C") for name, array in arrays.items()})
 
@@ -117,7 +117,7 @@ def unpack(data: bytes) -> dict[str, np.ndarray]:
 
 
 def pack_state(state: Mapping[str, Any]) -> bytes:
-    """A whole nested state as one safetensors file; its structure travels as an array of bytes,
+    """A nested state as one safetensors file; its structure travels as an array of bytes,
     so that the checksum of the file covers it too."""
     structure, arrays = split_arrays(state)
     text = json.dumps(structure, allow_nan=False, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""Checkpoints: weights and training state of one moment, whole or not there at all.
+"""Checkpoints: weights and training state of one moment, complete or absent.
 
 Three files under `checkpoints/`, named by env steps:
 
@@ -8,7 +8,7 @@ Three files under `checkpoints/`, named by env steps:
 
 The JSON is written last and removed first, so it exists only while the arrays it names do. A step
 that is saved again writes its arrays under a second name (`000000012288-1.…`) and then replaces
-the JSON: at no moment is there less than one whole checkpoint.
+the JSON: at no moment is there less than one complete checkpoint.
 """
 
 from __future__ import annotations
@@ -34,6 +34,18 @@ _ARRAYS_NAME = re.compile(r"(\d{12,})(?:-(1))?\.(policy|state)\.safetensors")
 _PARTS = ("policy", "state")
 
 
+Rank = tuple[bool, float]
+
+
+def rank(score: float | None, *, solves_all: bool) -> Rank | None:
+    """How good a score is among those of one env, of checkpoints and of runs alike; None without a score.
+
+    `solves_all`: it is a mix with every task solved. That comes first: another checkpoint or run may have a
+    higher mean and a task unsolved.
+    """
+    return None if score is None or math.isnan(score) else (solves_all, score)
+
+
 class DamagedCheckpoint(GymnastError):
     """A file of a checkpoint is missing, cut short or changed."""
 
@@ -53,20 +65,15 @@ class Sidecar:
     format: int = FORMAT
 
     @property
-    def rank(self) -> tuple[bool, float] | None:
-        """The higher the better; None where no score was taken, or no number.
-
-        Of a mix what solves comes first: another may leave a task unsolved with a higher mean.
-        """
-        if self.score is None or math.isnan(self.score):
-            return None
+    def rank(self) -> Rank | None:
+        """The higher the better; None if it was not evaluated."""
         is_mix = any(name.startswith("eval/task/") for name in self.metrics)
-        return is_mix and bool(self.metrics.get("eval/solved")), self.score
+        return rank(self.score, solves_all=is_mix and bool(self.metrics.get("eval/solved")))
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where one checkpoint of a run lies."""
+    """The place of one checkpoint of a run."""
 
     run: RunFolder
     env_steps: int
@@ -135,7 +142,7 @@ def save_checkpoint(
         )
     for part in _PARTS:
         write_atomic(checkpoint.arrays_path(part, copy), data[part], sync_folder=False)
-    fsync_folder(run.checkpoints)  # the arrays must be there before the JSON says so
+    fsync_folder(run.checkpoints)  # the arrays must be there before the JSON that names them
     write_atomic(checkpoint.json_path, _json({**document, "checksum": sha256(_json(document))}))
     if before is not None:
         _unlink_arrays(checkpoint, before.copy)
@@ -195,7 +202,7 @@ def resolve(run: RunFolder, reference: str | int | None = None) -> Checkpoint:
     text = str(reference)
     if not (text.isascii() and text.isdigit()):
         hint = did_you_mean(text, ["@last", "@best"])
-        raise GymnastError(f"no checkpoint {text!r} in run {run.id}: say @last, @best or an env step{hint}")
+        raise GymnastError(f"no checkpoint {text!r} in run {run.id}: use @last, @best or an env step{hint}")
     steps = int(text)
     nearest = min(known, key=lambda c: abs(c.env_steps - steps))
     if nearest.env_steps != steps:
@@ -231,8 +238,8 @@ def prune(run: RunFolder, keep: int) -> None:
 
 
 def rewind(run: RunFolder, checkpoint: Checkpoint) -> None:
-    """Before training goes on from `checkpoint`: drop what came after it and what a killed process
-    left behind, so that no checkpoint of a future that never happens is ever the last or the best.
+    """Before training resumes from `checkpoint`: drop what came after it and what a killed process
+    left behind, so that no checkpoint from after that point is ever the last or the best.
     Needs the run's lock."""
     _remove([later for later in list_checkpoints(run) if later.env_steps > checkpoint.env_steps])
     _remove_orphans(run)
@@ -255,7 +262,7 @@ def _verified(checkpoint: Checkpoint, sidecar: Sidecar, part: str) -> bytes:
 
 
 def sidecar_or_none(checkpoint: Checkpoint) -> Sidecar | None:
-    """Its JSON, if that is whole."""
+    """Its JSON, if that is intact."""
     try:
         return checkpoint.sidecar()
     except DamagedCheckpoint:

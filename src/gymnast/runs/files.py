@@ -1,4 +1,4 @@
-"""Files that are either whole or not there at all, whatever happens while they are written."""
+"""Files that are either complete or absent, whatever happens while they are written."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_atomic(path: Path, data: bytes | str, durable: bool = True, sync_folde
 
 
 def write_failed(path: Path, error: OSError) -> RunFailed:
-    """The error to raise for a failed write, in words that say what to do about it."""
+    """The error to raise for a failed write, with what to do about it."""
     reasons = {
         errno.ENOSPC: "the disk is full",
         errno.EDQUOT: "the disk quota is used up",
@@ -78,7 +78,7 @@ def sha256(data: bytes) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The JSON object in `path`; None if there is none, or none that can be read."""
+    """The JSON object in `path`; None if it is missing or cannot be read."""
     try:
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -16,7 +16,7 @@ _SECRET_VALUE = re.compile(r"\b(hf_|sk-|ghp_|github_pat_|glpat-|xox[abp]-)[\w-]{
 
 
 def describe_process(argv: list[str] | None = None) -> dict[str, Any]:
-    """The facts that a reader of a run asks for first. Takes a few milliseconds."""
+    """The facts that a reader of a run needs first. Takes a few milliseconds."""
     packages = ["gymnast", "numpy", "gymnasium", *(["torch"] if "torch" in sys.modules else [])]
     return {
         "command": _redacted([Path(sys.argv[0]).name, *sys.argv[1:]] if argv is None else argv),

@@ -9,6 +9,7 @@ from pathlib import Path
 from gymnast.errors import GymnastError, did_you_mean
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import Checkpoint, resolve
+from gymnast.runs.selection import best_by_env
 from gymnast.runs.store import RunFolder, run_folders
 
 _CHECKPOINT_NAME = re.compile(r"(\d+)(?:-\d)?(?:\.json|\.(?:policy|state)\.safetensors)?")
@@ -76,15 +77,17 @@ def _entries(root: Path) -> list[registry.RunEntry]:
 
 
 def _best(root: Path) -> RunFolder:
-    scored = [entry for entry in _entries(root) if entry.best_score is not None]
-    if not scored:
+    best = best_by_env(root, _entries(root))
+    if not best:
         raise GymnastError(f"no run in {root} was evaluated yet, so there is no @best; use @last")
-    envs = sorted({entry.env for entry in scored})
-    if len(envs) > 1:
+    if len(best) > 1:
+        envs = sorted(best)
         raise GymnastError(
-            f"@best is unclear: scores of {', '.join(envs)} do not compare; try: gymnast runs best {envs[0]}"
+            f"@best is unclear: scores of {', '.join(envs)} do not compare; "
+            f"`gymnast runs best {envs[0]}` names the best run of one env"
         )
-    return RunFolder(root / max(scored, key=lambda e: (e.best_score or 0.0, e.created)).id)
+    (entry,) = best.values()
+    return RunFolder(root / entry.id)
 
 
 def _is_path(reference: str) -> bool:

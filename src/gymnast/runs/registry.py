@@ -1,7 +1,7 @@
 """The index of all runs: `registry.json`, newest first.
 
-It is a cache. What started a run stands in its run.json, how it stands in its status.json; both
-are written before the index, so the index can be lost, damaged or behind and is rebuilt from them.
+It is a cache. What started a run is in its run.json, its current state in its status.json; both
+are written before the index, so the index can be lost, damaged or outdated and is rebuilt from them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gymnast.errors import GymnastError, RunFailed, did_you_mean
 from gymnast.runs import checkpoint, score_auc
 from gymnast.runs.files import read_json, write_atomic, write_failed
 from gymnast.runs.store import RunFolder, now, open_run, run_folders
+from gymnast.runs.trainer import is_paused, is_training
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -35,7 +36,7 @@ class RunEntry:
     algo: str = ""
     seed: int | None = None
     created: str = ""
-    # How it stands, from status.json.
+    # Its current state, from status.json.
     status: Status = "running"
     reason: str | None = None  # why it ended, in words
     solved: bool = False
@@ -43,22 +44,27 @@ class RunEntry:
     last_score: float | None = None
     env_steps: int = 0
     seconds: float = 0.0
-    merit: float | None = None  # merit.py
+    score_auc: float | None = None  # score_auc.py; of runs that have ended
     updated: str = ""
+    # What its process is doing at this moment; never stored.
+    paused: bool = False  # of a running one
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 _NUMBER, _MAYBE_NUMBER, _MAYBE_TEXT = (int, float), (int, float, NoneType), (str, NoneType)
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("id", "name", "env", "algo", "created", "status", "updated"), (str,)),
     **dict.fromkeys(("variant", "reason"), _MAYBE_TEXT),
-    **dict.fromkeys(("best_score", "last_score", "merit", "seed"), _MAYBE_NUMBER),
+    **dict.fromkeys(("best_score", "last_score", "score_auc", "seed"), _MAYBE_NUMBER),
     **dict.fromkeys(("env_steps", "seconds"), _NUMBER),
-    "solved": (bool,),
+    **dict.fromkeys(("solved", "paused"), (bool,)),
 }
-_FLAGS = {"solved"}
-_STARTED = ("id", "name", "env", "variant", "algo", "seed", "created")
-_STANDS = tuple(field.name for field in fields(RunEntry) if field.name not in _STARTED)
-# What `update` takes, and the plain type that NumPy's numbers are brought to.
+_FLAGS = {"solved", "paused"}
+_START_KEYS = ("id", "name", "env", "variant", "algo", "seed", "created")
+_STATUS_KEYS = tuple(field.name for field in fields(RunEntry) if field.name not in (*_START_KEYS, "paused"))
+# What `update` takes, and the plain type that NumPy's numbers are converted to.
 _PLAIN: dict[str, type] = {
     **dict.fromkeys(("status", "reason"), str),
     **dict.fromkeys(("best_score", "last_score", "seconds"), float),
@@ -67,26 +73,26 @@ _PLAIN: dict[str, type] = {
 }
 
 
-def update(root: Path, run_id: str, **stands: Any) -> RunEntry:
-    """Record how a run stands: any of status, reason, solved, best_score, last_score, env_steps,
-    seconds. The rest stays as it was; the figure of merit is worked out when the run ends."""
-    for name in stands:
+def update(root: Path, run_id: str, **changes: Any) -> RunEntry:
+    """Record the state of a run: any of status, reason, solved, best_score, last_score, env_steps,
+    seconds. The rest stays as it was; the score AUC is computed when the run ends."""
+    for name in changes:
         if name not in _PLAIN:
             raise GymnastError(f"the registry has no field {name!r}{did_you_mean(name, _PLAIN)}")
-    if stands.get("status", "running") not in STATUSES:
-        raise GymnastError(f"a run is {', '.join(STATUSES)}, not {stands['status']!r}")
-    if stands.get("status") == "running":
-        stands.setdefault("reason", None)  # a resumed run has not ended after all
+    if changes.get("status", "running") not in STATUSES:
+        raise GymnastError(f"a run is {', '.join(STATUSES)}, not {changes['status']!r}")
+    if changes.get("status") == "running":
+        changes.setdefault("reason", None)  # a resumed run has not ended
     run = open_run(root, run_id)
     plain: dict[str, Any] = {
-        name: None if value is None else _PLAIN[name](value) for name, value in stands.items()
+        name: None if value is None else _PLAIN[name](value) for name, value in changes.items()
     }
     entry = replace(_read_entry(run), **plain, updated=now())
     if entry.status != "running":
-        entry = replace(entry, merit=score_auc.of_run(run))
+        entry = replace(entry, score_auc=score_auc.of_run(run))
     document = asdict(entry)
     write_atomic(
-        run.status_path, json.dumps({name: _finite(document[name]) for name in _STANDS}, indent=1) + "\n"
+        run.status_path, json.dumps({name: _finite(document[name]) for name in _STATUS_KEYS}, indent=1) + "\n"
     )
     with _locked(root):
         known = _read_index(root) or {}
@@ -96,41 +102,41 @@ def update(root: Path, run_id: str, **stands: Any) -> RunEntry:
 
 
 def entries(root: Path) -> list[RunEntry]:
-    """Every run under `root`, newest first. A run that says it is running though no process trains
-    it was killed: it is listed as interrupted."""
+    """Every run under `root`, newest first. A run that is recorded as running though no process
+    trains it was killed: it is listed as interrupted."""
     runs = {run.id: run for run in run_folders(root)}
     index = _read_index(root)
     known = {run_id: entry for run_id, entry in (index or {}).items() if run_id in runs}
     for run_id, run in runs.items():
-        # Whatever was running when the index was written may have moved on since.
+        # A run that was running when the index was written may have changed since.
         if run_id not in known or known[run_id].status == "running":
             known[run_id] = _read_entry(run)
     if runs and known != index:
-        # Mending the index for the next reader is a courtesy: a folder that may only be read still lists.
+        # Updating the index is optional: a read-only folder can still be listed.
         with suppress(GymnastError):
-            _mend(root, known)
+            _update_index(root, known)
     return _newest_first([_as_it_is(runs[run_id], entry) for run_id, entry in known.items()])
 
 
 def entry_of(run: RunFolder) -> RunEntry:
-    """One run as it stands now; a killed one never worked out its merit, so that is done here."""
+    """One run in its current state; a killed one never computed its score AUC, so that is done here."""
     entry = _as_it_is(run, _read_entry(run))
-    if entry.status == "interrupted" and entry.merit is None:
-        return replace(entry, merit=score_auc.of_run(run))
+    if entry.status == "interrupted" and entry.score_auc is None:
+        return replace(entry, score_auc=score_auc.of_run(run))
     return entry
 
 
 def rebuild(root: Path) -> list[RunEntry]:
-    """Write the index anew from the folders."""
+    """Write the index again from the folders."""
     with _locked(root):
         _write_index(root, {run.id: _read_entry(run) for run in run_folders(root)})
     return entries(root)
 
 
-def _mend(root: Path, seen: dict[str, RunEntry]) -> None:
+def _update_index(root: Path, seen: dict[str, RunEntry]) -> None:
     with _locked(root):
         latest = _read_index(root) or {}
-        # An update may have come in since `seen` was read: it knows better.
+        # An update written since `seen` was read is newer.
         merged = {
             run_id: max(entry, latest.get(run_id, entry), key=lambda e: e.updated)
             for run_id, entry in seen.items()
@@ -142,19 +148,25 @@ def _mend(root: Path, seen: dict[str, RunEntry]) -> None:
 
 
 def _as_it_is(run: RunFolder, entry: RunEntry) -> RunEntry:
-    if entry.status == "running" and not run.is_locked():
+    if entry.status != "running":
+        return entry
+    if not is_training(run):
         return replace(entry, status="interrupted", reason=entry.reason or "killed")
-    return entry
+    return replace(entry, paused=is_paused(run))
 
 
 def _read_entry(run: RunFolder) -> RunEntry:
-    """From the run's own files; checkpoints and metrics stand in for a lost status.json."""
+    """From the run's own files; checkpoints and metrics replace a lost status.json."""
     started = run.info()
-    stands = read_json(run.status_path)
-    if stands is None:
-        stands = _guess(run)
-    values = {name: started.get(name) for name in _STARTED} | {name: stands.get(name) for name in _STANDS}
-    # A copied or renamed folder goes by its folder's name.
+    state = read_json(run.status_path)
+    if state is None:
+        state = _guess(run)
+    elif "score_auc" not in state:  # written before there was one
+        state = {**state, "score_auc": score_auc.of_run(run)}
+    values = {name: started.get(name) for name in _START_KEYS} | {
+        name: state.get(name) for name in _STATUS_KEYS
+    }
+    # The id of a copied or renamed folder is its folder's name.
     return RunEntry(**{**_sound(values), "id": run.id})
 
 
@@ -169,13 +181,13 @@ def _guess(run: RunFolder) -> dict[str, Any]:
         "solved": any(s.metrics.get("eval/solved") for s in saved),
         "best_score": max(ranks)[1] if ranks else None,
         "last_score": ranks[-1][1] if ranks else None,
-        "merit": score_auc.of_run(run),
+        "score_auc": score_auc.of_run(run),
         "updated": saved[-1].created,
     }
 
 
 def _sound(values: dict[str, Any]) -> dict[str, Any]:
-    """What has the type it should; a hand that edits JSON slips."""
+    """The values that have the right type; a file may have been edited by hand."""
     return {
         name: value
         for name, value in values.items()
@@ -214,7 +226,7 @@ def _newest_first(items: Any) -> list[RunEntry]:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no word for NaN and infinity; as a score they mean none."""
+    """JSON has no NaN and infinity; as a score they mean none."""
     return None if isinstance(value, float) and value - value != 0 else value
 
 

@@ -1,15 +1,15 @@
-"""One figure of merit for a training: how much score for how many steps.
+"""Score AUC: one number for how much a training scored in how many steps.
 
-It is the mean, over the env steps of the budget, of the best evaluation score shown so far:
+It is the mean, over the env steps of the budget, of the best evaluation score so far:
 
-    merit = 1/B · Σ best(k) · (steps for which best(k) was the best so far),   B = budgeted env steps
+    score AUC = 1/B · Σ best(k) · (steps for which best(k) was the best so far),   B = budgeted env steps
 
 A run that learns the same in half the steps, or more in the same steps, scores higher. After the
 last evaluation the best score counts for the rest of the budget if the run solved its env (it
-stopped because there was nothing left to gain) and up to the steps taken otherwise; what was never
-trained counts as the start. The start, before the first evaluation, is the first mean return of
-training, without shaping: what an untrained policy gets; at most the first score. Runs compare by
-merit within one env and one budget.
+stopped because there was nothing left to gain) and up to the steps taken otherwise; steps never
+trained count as the start. The start, before the first evaluation, is the first mean return of
+training, without shaping: what an untrained policy gets; at most the first score. Score AUCs
+compare within one env and one budget.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def area(
 
 
 def of_run(run: RunFolder) -> float | None:
-    """The figure of merit of a run; None if it was never evaluated."""
+    """The score AUC of a run; None if it was never evaluated."""
     keys = (
         "time/env_steps", "time/progress", "eval/env_steps", "eval/return/mean", "eval/solved",
         "train/return_plain/mean", "train/return/mean",

@@ -1,16 +1,19 @@
-"""Run folders: the only code that knows where a run keeps what.
+"""Run folders: the only code that knows the paths in one.
 
 runs/
   registry.json            an index of all runs, rebuilt whenever it is lost (registry.py)
   k3v9x0ab/
     config.yaml            the resolved config
     run.json               command, versions, git commit, machine: what started it
-    status.json            how it stands: running, finished …, scores, steps
-    metrics.csv            one row an update
-    run.log                what was said while training
+    status.json            its state: running, finished …, scores, steps
+    metrics.csv            one row per update
+    run.log                messages of the training
     checkpoints/           weights and training state (checkpoint.py)
-    videos/                films by env steps, best.mp4, progress.mp4; not there before the first
+    videos/                videos by env steps, best.mp4, progress.mp4; absent before the first
+    console.log            of a detached run: what a terminal would have shown
     .lock                  held by the process that trains it
+    process.json           which process that is, and whether it is paused; gone when it ends (trainer.py)
+    requests/              what other processes ask of it, one file each (trainer.py)
 """
 
 from __future__ import annotations
@@ -90,6 +93,18 @@ class RunFolder:
         return self.videos / "progress.mp4"
 
     @property
+    def console_path(self) -> Path:
+        return self.path / "console.log"
+
+    @property
+    def process_path(self) -> Path:
+        return self.path / "process.json"
+
+    @property
+    def requests(self) -> Path:
+        return self.path / "requests"
+
+    @property
     def lock_path(self) -> Path:
         return self.path / ".lock"
 
@@ -106,7 +121,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the run for training; a second process gets an error, a killed one lets go by itself."""
+        """Hold the run for training; a second process gets an error, a killed one releases it by itself."""
         from filelock import FileLock, Timeout
 
         lock = FileLock(self.lock_path)
@@ -119,12 +134,14 @@ class RunFolder:
         except OSError as error:
             raise GymnastError(str(write_failed(self.lock_path, error))) from error
         try:
+            with suppress(OSError):
+                self.process_path.unlink()  # a killed process left it
             yield
         finally:
             lock.release()
 
     def is_locked(self) -> bool:
-        """Whether a living process trains this run now."""
+        """Whether a process trains this run now."""
         from filelock import FileLock, Timeout
 
         if not self.lock_path.exists():
@@ -134,7 +151,7 @@ class RunFolder:
             lock.acquire(timeout=0)
         except Timeout:
             return True
-        except OSError:  # another user's folder, not ours to lock: believe what the run says of itself
+        except OSError:  # another user's folder, not ours to lock: believe its recorded state
             return True
         lock.release()
         return False
@@ -157,15 +174,15 @@ class RunFolder:
 
 
 def runs_root(explicit: Path | str | None = None) -> Path:
-    """Where runs live: the argument, else GYMNAST_RUNS_DIR, else ./runs. Creates nothing."""
+    """Where runs are kept: the argument, else GYMNAST_RUNS_DIR, else ./runs. Creates nothing."""
     return Path(explicit or os.environ.get("GYMNAST_RUNS_DIR") or "runs").expanduser()
 
 
 def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, Any]) -> RunFolder:
-    """A new run folder, complete from its first moment; nothing at all is left if that fails.
+    """A new run folder, complete as soon as it is visible; nothing is left behind if that fails.
 
-    `info` goes to run.json: what `provenance.describe_process` says, and env, variant, algo, seed
-    and budget_env_steps, which the registry and the figure of merit read.
+    `info` goes to run.json: what `provenance.describe_process` gives, and env, variant, algo, seed
+    and budget_env_steps, which the registry and the score AUC read.
     """
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
     unfinished: Path | None = None
@@ -221,7 +238,7 @@ def delete_run(run: RunFolder) -> None:
     with run.lock():
         doomed = run.root / f"{_DOOMED}{run.id}"
         try:
-            run.path.rename(doomed)  # gone at once for everybody; never half a run in sight
+            run.path.rename(doomed)  # gone at once: nobody ever sees half a run
         except OSError as error:
             raise GymnastError(f"run {run.id} cannot be removed: {error.strerror}") from error
     shutil.rmtree(doomed, ignore_errors=True)

@@ -1,49 +1,117 @@
-"""A run in one JSON object, and the settings in which runs differ: what `runs show` and `compare` print."""
+"""One run in full, and the settings in which runs differ: what `runs show` and `runs compare` print."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_columns, read_header
 from gymnast.runs.checkpoint import Checkpoint, DamagedCheckpoint, best_checkpoint, list_checkpoints
-from gymnast.runs.registry import entry_of
+from gymnast.runs.registry import RunEntry, entry_of
 from gymnast.runs.store import RunFolder
 
 
-def summarise(run: RunFolder) -> dict[str, Any]:
-    """How a run stands, what started it, its evaluations, and its checkpoints, newest first."""
+@dataclass(frozen=True, slots=True)
+class EvalPoint:
+    """One evaluation of a run."""
+
+    env_steps: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointInfo:
+    """One checkpoint as its JSON describes it."""
+
+    env_steps: int
+    score: float | None = None
+    reason: str = ""  # why it was saved
+    created: str = ""
+    damaged: str = ""  # what is wrong with it
+    best: bool = False
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """The state of a run, what started it, its evaluations, and its checkpoints, newest first."""
+
+    run: RunEntry
+    path: str
+    command: list[str]
+    versions: dict[str, Any] | None
+    git_commit: str | None
+    machine: dict[str, Any] | None
+    init_from: str | None
+    resumes: list[dict[str, Any]]
+    settings: dict[str, Any]  # by dotted key
+    evals: tuple[EvalPoint, ...]
+    tasks: dict[str, list[float]]  # of a mix: the scores of each task, in the order of `evals`
+    checkpoints: tuple[CheckpointInfo, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """What `gymnast runs show --json` prints."""
+        values = asdict(self)
+        if not self.tasks:
+            del values["tasks"]
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs side by side."""
+
+    runs: tuple[RunEntry, ...]
+    settings: dict[str, list[Any]]  # those that differ: dotted key → the value in each run, None if absent
+
+    def to_json(self) -> dict[str, Any]:
+        """What `gymnast runs compare --json` prints."""
+        return asdict(self)
+
+
+def summarise(run: RunFolder) -> RunSummary:
+    """Everything that the folder of a run records."""
     info = run.info()
     known = list_checkpoints(run)
     best = best_checkpoint(run)
-    return {
-        "run": asdict(entry_of(run)),
-        "path": str(run.path),
-        **{key: info.get(key) for key in ("command", "versions", "git_commit", "machine", "init_from")},
-        "command": info.get("command") or [],
-        "resumes": [
+    return RunSummary(
+        run=entry_of(run),
+        path=str(run.path),
+        command=info.get("command") or [],
+        versions=info.get("versions"),
+        git_commit=info.get("git_commit"),
+        machine=info.get("machine"),
+        init_from=info.get("init_from"),
+        resumes=[
             {key: value for key, value in resume.items() if key != "config_before"}
             for resume in info.get("resumes") or []
         ],
-        "settings": settings_of(run),
-        "evals": evaluations(run),
-        **({"tasks": tasks} if (tasks := task_evaluations(run)) else {}),
-        "checkpoints": [
-            {**_checkpoint(saved), "best": saved == best, "last": saved == known[-1]}
+        settings=settings_of(run),
+        evals=tuple(evaluations(run)),
+        tasks=task_evaluations(run),
+        checkpoints=tuple(
+            replace(_checkpoint(saved), best=saved == best, last=saved == known[-1])
             for saved in reversed(known)
-        ],
-    }
+        ),
+    )
 
 
-def evaluations(run: RunFolder) -> list[dict[str, float]]:
-    """Every evaluation of the run in order: env steps and score."""
+def compare(runs: Sequence[RunFolder]) -> Comparison:
+    """Results of several runs and the settings in which they differ."""
+    settings = differing([settings_of(run) for run in runs])
+    return Comparison(tuple(entry_of(run) for run in runs), settings)
+
+
+def evaluations(run: RunFolder) -> list[EvalPoint]:
+    """Every evaluation of the run, in order."""
     steps, at, scores = read_columns(
         run.metrics_path, ("time/env_steps", "eval/env_steps", "eval/return/mean")
     ).values()
     return [
-        {"env_steps": int(step if math.isnan(taken) else taken), "score": score}
+        EvalPoint(int(step if math.isnan(taken) else taken), score)
         for step, taken, score in zip(steps.tolist(), at.tolist(), scores.tolist(), strict=True)
         if math.isfinite(score)
     ]
@@ -76,20 +144,13 @@ def differing(settings: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {key: values for key, values in rows.items() if any(value != values[0] for value in values)}
 
 
-def _checkpoint(saved: Checkpoint) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "env_steps": saved.env_steps,
-        "score": None,
-        "reason": "",
-        "created": "",
-        "damaged": "",
-    }
+def _checkpoint(saved: Checkpoint) -> CheckpointInfo:
     try:
         sidecar = saved.sidecar()
     except DamagedCheckpoint as error:
-        return {**facts, "damaged": str(error)}
+        return CheckpointInfo(saved.env_steps, damaged=str(error))
     score = sidecar.score if sidecar.score is not None and math.isfinite(sidecar.score) else None
-    return {**facts, "score": score, "reason": sidecar.reason, "created": sidecar.created}
+    return CheckpointInfo(saved.env_steps, score, sidecar.reason, sidecar.created)
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:

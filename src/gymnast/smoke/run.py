@@ -1,32 +1,29 @@
-"""Trying presets: each in a process of its own, which may crash or hang without harm to the others."""
+"""Trying presets: each in a process of its own, so that a crash or hang does not affect the others."""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from gymnast.config.catalogue import Entry, entries
 from gymnast.errors import GymnastError, did_you_mean
+from gymnast.processes.messages import decode
+from gymnast.processes.start import Child, how_it_ended, start_child
 
 STAGES = ("train", "eval", "video", "resume")
-_LAST_WORDS = 300  # characters of what a crashed process said
+_LAST_OUTPUT = 300  # characters of the last output of a crashed process
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one preset fared."""
+    """How one preset did."""
 
     preset: str
     family: str
@@ -35,7 +32,7 @@ class Outcome:
     status: Literal["ok", "failed", "skipped"] = "ok"
     seconds: float = 0.0
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "preset": self.preset,
             "family": self.family,
@@ -48,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One thing to try."""
+    """One preset to try."""
 
     reference: str
     family: str
@@ -122,36 +119,32 @@ class _Children:
     """The processes that run now; all of them end with this one, whatever ends it."""
 
     def __init__(self) -> None:
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: list[Child] = []
         self._lock = threading.Lock()
         self._over = False
 
-    def start(self, command: list[str], environment: dict[str, str], errors: Any) -> subprocess.Popen[str]:
+    def start(self, arguments: list[str], errors: IO[bytes]) -> Child:
         with self._lock:
             if self._over:
                 raise GymnastError("interrupted")
-            child = subprocess.Popen(
-                command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
+            # Tiny networks gain nothing from threads, and several presets share the cores.
+            child = start_child(
+                "gymnast.smoke.stages:main",
+                arguments=arguments,
+                one_thread=True,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                text=True,
-                start_new_session=True,  # a group of its own: its workers can be ended with it
             )
-            self._running.add(child)
+            self._running.append(child)
             return child
 
-    def end(self, child: subprocess.Popen[str]) -> None:
+    def end(self, child: Child) -> None:
         """End a process with all that it started."""
-        with suppress(ProcessLookupError, PermissionError):  # it is gone already
-            if os.name == "nt":
-                child.kill()
-            else:
-                os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        child.kill()
+        child.release()
         with self._lock:
-            self._running.discard(child)
+            if child in self._running:
+                self._running.remove(child)
 
     def __enter__(self) -> _Children:
         return self
@@ -165,65 +158,51 @@ class _Children:
 
 
 def _try_one(preset: Preset, folder: Path, seconds: float, children: _Children) -> Outcome:
-    outcome = Outcome(preset.reference, preset.family)
+    blank = Outcome(preset.reference, preset.family)
     if preset.problem is not None:
-        outcome.status, outcome.reason = "failed", preset.problem
-        return outcome
+        return replace(blank, status="failed", reason=preset.problem)
     folder.mkdir(parents=True)
     began = time.monotonic()
-    command = [sys.executable, "-m", "gymnast.smoke.stages", preset.reference, str(folder / "runs")]
-    # Tiny networks gain nothing from threads, and several presets share the cores.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     late = False
-    with (folder / "errors").open("w+") as errors:
-        child = children.start(command, environment, errors)
+    with (folder / "errors").open("w+b") as errors:
+        child = children.start([preset.reference, str(folder / "runs")], errors)
+        process = child.process
         try:
-            said, _ = child.communicate(timeout=seconds)
+            output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             late = True
             children.end(child)
-            said, _ = child.communicate()
+            output, _ = process.communicate()
         finally:
             children.end(child)
         errors.seek(0)
-        complaints = errors.read().strip()
-    outcome.seconds = time.monotonic() - began
-    _read(outcome, said)
-    if outcome.status == "ok" and (late or child.returncode):
-        stage = next((stage for stage in STAGES if stage not in outcome.stages), "the end")
-        outcome.status = "failed"
-        outcome.stages[stage] = False
-        outcome.reason = (
-            f"{stage}: not done after {seconds:g} s"
-            if late
-            else f"{stage}: {_how_it_ended(child.returncode)}{_last_words(complaints)}"
-        )
-    return outcome
+        complaints = errors.read().decode(errors="replace").strip()
+    outcome = replace(_read(blank, output), seconds=time.monotonic() - began)
+    if outcome.status != "ok" or not (late or process.returncode):
+        return outcome
+    stage = next((stage for stage in STAGES if stage not in outcome.stages), "the end")
+    how = (
+        f"not done after {seconds:g} s"
+        if late
+        else f"the process {how_it_ended(process.returncode)}{_last_output(complaints)}"
+    )
+    return replace(
+        outcome, status="failed", stages={**outcome.stages, stage: False}, reason=f"{stage}: {how}"
+    )
 
 
-def _read(outcome: Outcome, said: str) -> None:
-    """Take in what the process told, line by line; a line that was cut off says nothing."""
-    for line in said.splitlines():
-        try:
-            told = json.loads(line)
-        except ValueError:
-            continue
-        if "skip" in told:
-            outcome.status, outcome.reason = "skipped", told["skip"]
-            return
-        outcome.stages[told["stage"]] = told["ok"]
-        if not told["ok"] and outcome.reason is None:
-            outcome.status, outcome.reason = "failed", f"{told['stage']}: {told['reason']}"
+def _read(blank: Outcome, output: bytes) -> Outcome:
+    """What the process reported, message by message."""
+    stages: dict[str, bool] = {}
+    reason: str | None = None
+    for report in decode(output):
+        if "skip" in report:
+            return replace(blank, status="skipped", stages=stages, reason=report["skip"])
+        stages[report["stage"]] = report["ok"]
+        if not report["ok"] and reason is None:
+            reason = f"{report['stage']}: {report['reason']}"
+    return replace(blank, status="ok" if reason is None else "failed", stages=stages, reason=reason)
 
 
-def _how_it_ended(code: int) -> str:
-    if code >= 0:
-        return f"the process ended with code {code}"
-    try:
-        return f"the process was ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"the process was ended by signal {-code}"
-
-
-def _last_words(text: str) -> str:
-    return f": {text.splitlines()[-1][:_LAST_WORDS]}" if text else ""
+def _last_output(text: str) -> str:
+    return f": {text.splitlines()[-1][:_LAST_OUTPUT]}" if text else ""

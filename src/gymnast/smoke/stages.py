@@ -1,10 +1,9 @@
-"""One preset through all that can be done with it. Runs in a process of its own and tells what happened in
-lines of JSON: `{"stage": …, "ok": …, "reason": …, "seconds": …}`, or `{"skip": reason}`."""
+"""One preset through every stage. Runs in a process of its own and reports what happened in
+messages: `{"stage": …, "ok": …, "reason": …, "seconds": …}`, or `{"skip": reason}`."""
 
 from __future__ import annotations
 
-import json
-import sys
+import os
 import time
 import traceback
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 from gymnast import api
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError, MissingExtra, MissingGame
+from gymnast.processes.messages import send
 from gymnast.smoke.tiny import EPISODE_STEPS, tiny_overrides
 from gymnast.video.mp4 import video_possible
 
@@ -35,26 +35,26 @@ class Smoke:
 
     def video(self) -> None:
         video = api.record_video(self._run(), max_steps=2 * EPISODE_STEPS)
-        _expect(video.path.stat().st_size > 0 and video.frames > 1, "the film is empty")
+        _expect(video.path.stat().st_size > 0 and video.frames > 1, "the video is empty")
 
     def resume(self) -> None:
         run = api.resume(self._run(), max_env_steps=3 * self.rollout)
-        _expect(run.outcome.env_steps == 3 * self.rollout, f"went on to step {run.outcome.env_steps}")
+        _expect(run.outcome.env_steps == 3 * self.rollout, f"resumed to step {run.outcome.env_steps}")
 
     def _run(self) -> api.Run:
         assert self.run is not None
         return self.run
 
 
-def run_stages(reference: str, runs_dir: str, tell: Callable[[dict[str, Any]], None]) -> None:
+def run_stages(reference: str, runs_dir: str, report: Callable[[dict[str, Any]], None]) -> None:
     """Try every stage; without a trained run there is nothing to try further."""
     try:
         smoke = Smoke(reference, runs_dir)
     except (MissingExtra, MissingGame) as error:
-        tell({"skip": str(error)})
+        report({"skip": str(error)})
         return
     except Exception as error:
-        tell({"stage": "train", "ok": False, "reason": _reason(error), "seconds": 0.0})
+        report({"stage": "train", "ok": False, "reason": _reason(error), "seconds": 0.0})
         return
     stages = {"train": smoke.train, "eval": smoke.eval, "video": smoke.video, "resume": smoke.resume}
     if not video_possible():
@@ -65,14 +65,14 @@ def run_stages(reference: str, runs_dir: str, tell: Callable[[dict[str, Any]], N
             stage()
         except (MissingExtra, MissingGame) as error:
             if name == "train":
-                tell({"skip": str(error)})
+                report({"skip": str(error)})
                 return
-            told = {"ok": False, "reason": str(error)}
+            result = {"ok": False, "reason": str(error)}
         except Exception as error:
-            told = {"ok": False, "reason": _reason(error)}
+            result = {"ok": False, "reason": _reason(error)}
         else:
-            told = {"ok": True}
-        tell({"stage": name, **told, "seconds": round(time.perf_counter() - began, 2)})
+            result = {"ok": True}
+        report({"stage": name, **result, "seconds": round(time.perf_counter() - began, 2)})
         if smoke.run is None:
             return
 
@@ -89,18 +89,8 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
 
 
-def main() -> None:
-    """`python -m gymnast.smoke.stages REFERENCE RUNS_DIR`; whatever libraries print goes to stderr."""
-    reference, runs_dir = sys.argv[1:3]
-    own = sys.stdout
-    sys.stdout = sys.stderr
-
-    def tell(line: dict[str, Any]) -> None:
-        own.write(json.dumps(line) + "\n")
-        own.flush()
-
-    run_stages(reference, runs_dir, tell)
-
-
-if __name__ == "__main__":
-    main()
+def main(reference: str, runs_dir: str) -> None:
+    """Report on what was standard output; whatever libraries print goes to stderr."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    run_stages(reference, runs_dir, lambda message: send(own, message))

@@ -7,7 +7,7 @@ from typing import Any
 from gymnast.config.schema import Config
 
 N_ENVS, N_STEPS = 2, 16
-# Shorter than a rollout, so that whole episodes are seen, which REINFORCE learns from alone.
+# Shorter than a rollout, so that REINFORCE sees complete episodes, which it needs.
 EPISODE_STEPS = 12
 
 
@@ -27,12 +27,12 @@ def tiny_overrides(config: Config) -> tuple[dict[str, Any], int]:
         "stop.train_return": None,
         "checkpoint.every": 0,
         "checkpoint.seconds": 0,
-        "video.record": "never",  # so is filming
+        "video.record": "never",  # so is recording
     }
     fields = type(config.algo).model_fields
     if "n_epochs" in fields:
         changes["algo.n_epochs"] = 1
-    if "batch_size" in fields:  # a memory learns from whole sequences, which always fit into all there is
+    if "batch_size" in fields:  # a memory learns from whole sequences; `all` always fits
         changes["algo.batch_size"] = "all" if config.policy.memory != "none" else 0.5
     if config.algo.sequence_length is not None:
         changes["algo.sequence_length"] = min(config.algo.sequence_length, N_STEPS // 2)

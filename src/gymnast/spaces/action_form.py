@@ -101,7 +101,7 @@ class ActionForm:
     def box(self) -> gym.spaces.Box:
         """All real numbers as one space of float32."""
         boxes = [leaf.space for leaf in self.leaves if isinstance(leaf.space, gym.spaces.Box)]
-        with np.errstate(over="ignore"):  # a bound of float64 beyond float32's is none
+        with np.errstate(over="ignore"):  # a bound of float64 beyond float32's is not a bound
             low, high = (
                 np.concatenate([np.ravel(bound).astype(np.float32) for bound in bounds])
                 for bounds in zip(*((space.low, space.high) for space in boxes), strict=True)
@@ -185,7 +185,7 @@ def why_not_supported(space: gym.Space[Any]) -> str | None:
             return None if _sizes(space) else f"{space} has no factors"
         case gym.spaces.Box():
             if not np.issubdtype(space.dtype, np.floating):
-                return f"a Box of {space.dtype} is no Box of floats (MultiDiscrete says the same)"
+                return f"a Box of {space.dtype} is not a Box of floats (MultiDiscrete means the same)"
             return None if _sizes(space) else f"{space} has no factors"
         case gym.spaces.Dict() | gym.spaces.Tuple():
             parts = list(space.values()) if isinstance(space, gym.spaces.Dict) else list(space)
@@ -193,7 +193,7 @@ def why_not_supported(space: gym.Space[Any]) -> str | None:
                 return f"{type(space).__name__} is empty"
             return next((reason for part in parts if (reason := why_not_supported(part))), None)
         case _:
-            return f"{type(space).__name__} is none of them"
+            return f"{type(space).__name__} is not one of them"
 
 
 def _sizes(space: gym.Space[Any]) -> tuple[int, ...]:

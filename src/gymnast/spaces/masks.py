@@ -44,7 +44,7 @@ class MaskReader:
         self._starts = np.cumsum([0, *sizes[:-1]]) if sizes else np.zeros(0, np.int64)
 
     def read(self, mask: Any, into: np.ndarray) -> None:
-        """Write one env's mask into a row [M]; ValueError says what is wrong with it."""
+        """Write one env's mask into a row [M]; ValueError if something is wrong with it."""
         if self._one_choice:
             if np.shape(mask) != into.shape:
                 raise ValueError(f"has shape {np.shape(mask)} where ({self.size},) is wanted")
@@ -85,7 +85,7 @@ class MaskReader:
 
 
 def _part(mask: Any, keys: Sequence[Any]) -> Any:
-    """The part of a nested mask; None, for everything allowed, where it says nothing of it."""
+    """The part of a nested mask; None, for everything allowed, where it does not mention it."""
     for key in keys:
         if mask is None:
             return None

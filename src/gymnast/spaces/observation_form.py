@@ -68,7 +68,7 @@ class ObservationForm:
                 return f"returned an observation without '{leaf.name}', which its space has"
             if np.shape(value) != leaf.shape:
                 what = f"'{leaf.name}'" if leaf.name else "an observation"
-                return f"returned {what} of shape {np.shape(value)}; its space says {leaf.shape}"
+                return f"returned {what} of shape {np.shape(value)}; its space has {leaf.shape}"
         return None
 
     def batch(self, obs: Any) -> np.ndarray:

@@ -9,83 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, field_validator, model_validator
-
-from gymnast.config.values import Count, PositiveCount, Section
-from gymnast.metrics import catalogue
 from gymnast.training.hooks import Adjust, Command, Hook, Stop
+from gymnast.training.settings import InterventionConfig
 
 if TYPE_CHECKING:
     from gymnast.training.report import Report
-
-Unit = Literal["env_steps", "updates"]
-
-
-class InterventionConfig(Section):
-    """One rule: what to do when a metric has stalled."""
-
-    metric: str = Field(description="The metric to watch, e.g. `eval/return/mean`.")
-    direction: Literal["higher", "lower"] | None = Field(
-        None, description="Which way is better; as the catalogue says if unset."
-    )
-    patience: PositiveCount = Field(description="How long the metric may stand still before the rule acts.")
-    unit: Unit = Field(
-        "env_steps",
-        description="What patience, cooldown and revert_after are counted in: env_steps or updates.",
-    )
-    min_delta: float = Field(0.0, ge=0, description="Less than this is no improvement.")
-    setting: str | None = Field(None, description="The hyperparameter of `algo` to change, e.g. `lr`.")
-    multiply: float | None = Field(
-        None, gt=0, description="Its value is multiplied by this, once more each time the rule acts."
-    )
-    set: float | None = Field(None, description="Or: its value from then on.")
-    stop: bool = Field(False, description="Or: the run ends.")
-    low: float | None = Field(None, description="The changed value never falls below this.")
-    high: float | None = Field(None, description="The changed value never rises above this.")
-    cooldown: Count = Field(
-        0, description="After acting the rule does nothing for this long, then waits anew."
-    )
-    max_times: PositiveCount = Field(3, description="How often the rule acts at most.")
-    revert_after: PositiveCount | None = Field(
-        None, description="Take the last change back after this long; null: it stays."
-    )
-    revert_if_worse: float | None = Field(
-        None,
-        ge=0,
-        description="Take the last change back as soon as the metric is worse by more than this than it was "
-        "when the rule acted; null: never.",
-    )
-
-    @field_validator("metric")
-    @classmethod
-    def _is_declared(cls, metric: str) -> str:
-        try:
-            catalogue.spec(metric)
-        except catalogue.UnknownMetric as error:
-            raise ValueError(str(error)) from None
-        return metric
-
-    @model_validator(mode="after")
-    def _says_what_to_do(self) -> InterventionConfig:
-        asked = [name for name in ("multiply", "set") if getattr(self, name) is not None]
-        asked += ["stop"] if self.stop else []
-        if len(asked) != 1:
-            said = " and ".join(asked) if asked else "none"
-            raise ValueError(f"give exactly one of multiply, set and stop, got {said}")
-        if (self.setting is None) != self.stop:
-            raise ValueError("stop takes no setting" if self.stop else "say which setting of algo to change")
-        if self.direction is None and catalogue.spec(self.metric).better is None:
-            raise ValueError(f"say which direction of {self.metric} is better: higher or lower")
-        if self.low is not None and self.high is not None and self.low > self.high:
-            raise ValueError(f"low is above high: {self.low:g} > {self.high:g}")
-        return self
-
-    @property
-    def sign(self) -> float:
-        better = self.direction or catalogue.spec(self.metric).better
-        return 1.0 if better == "higher" else -1.0
 
 
 @dataclass(slots=True)

@@ -80,7 +80,7 @@ def run_loop(
         if reason is None and stopped_by_hook is not None:
             reason = stopped_by_hook
         if Request.PAUSE in asked and reason is None:
-            seconds, asked = _pause(sinks, requests, stop)
+            seconds, asked = _pause(sinks, requests, stop, writer)
             began += seconds
             reason, status = _why_stop(s, None, stop, asked)
 
@@ -118,16 +118,21 @@ def _why_stop(
     if stop.requested is not None:
         return f"stopped by {stop.requested}", "interrupted"
     if Request.STOP in asked:
-        return "stopped by the q key", "interrupted"
+        return "stopped on request", "interrupted"
     return None, "finished"
 
 
-def _pause(sinks: Sinks, requests: Requests, stop: StopRequest) -> tuple[float, set[Request]]:
-    """Wait to be asked to continue: the seconds that must not count as training, and what else was asked."""
+def _pause(
+    sinks: Sinks, requests: Requests, stop: StopRequest, writer: RunWriter
+) -> tuple[float, set[Request]]:
+    """Wait until asked to resume: the seconds that must not count as training, and what else was asked."""
     paused_at = time.perf_counter()
     asked: set[Request] = set()
     sinks.paused(True)
-    while stop.requested is None and not asked & {Request.PAUSE, Request.STOP}:
+    while stop.requested is None and not asked & {Request.RESUME, Request.STOP}:
         asked = requests.wait(0.2)
+        if Request.CHECKPOINT in asked:
+            writer.save_if_due(Scored(), asked=True)
+            sinks.note("checkpoint saved")
     sinks.paused(False)
     return time.perf_counter() - paused_at, asked

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from enum import Enum
 from types import TracebackType
 from typing import Protocol, Self
 
 
 class Request(Enum):
-    """What the loop does next, besides training. Values are the keys of a terminal."""
+    """What the loop does next, besides training."""
 
-    CHECKPOINT = "c"
-    EVALUATE = "e"
-    PAUSE = "p"  # while paused: continue
-    STOP = "q"
+    CHECKPOINT = "checkpoint"
+    EVALUATE = "evaluate"
+    PAUSE = "pause"  # while paused: nothing
+    RESUME = "resume"  # while not paused: nothing
+    STOP = "stop"
 
 
 class Requests(Protocol):
@@ -33,19 +35,38 @@ class Requests(Protocol):
     ) -> None: ...
 
 
-class NoRequests:
-    """Nobody asks for anything."""
+class AnyOf:
+    """Several sources at once, or none."""
+
+    def __init__(self, *sources: Requests) -> None:
+        self._sources = sources
+        self._entered = ExitStack()
+        self._kept: set[Request] = set()  # asked for during a pause, due after it
 
     def poll(self) -> set[Request]:
-        return set()
+        found, self._kept = self._kept, set()
+        for source in self._sources:
+            found |= source.poll()
+        return found
 
     def wait(self, seconds: float) -> set[Request]:
-        time.sleep(seconds)
-        return set()
+        """As of the sources; an evaluation that is asked for is also returned by the next `poll`."""
+        found: set[Request] = set()
+        for source in self._sources:
+            found |= source.wait(seconds / len(self._sources))
+        if not self._sources:
+            time.sleep(seconds)
+        self._kept |= found & {Request.EVALUATE}
+        return found
 
     def __enter__(self) -> Self:
+        with ExitStack() as entered:
+            for source in self._sources:
+                entered.enter_context(source)
+            self._entered = entered.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        self._entered.__exit__(kind, error, trace)

@@ -40,9 +40,22 @@ def update(
     """Move the policy along the gradient of the algorithm and the parts' losses, minibatch by minibatch."""
     if batch.weights is not None and not batch.weights.any():
         return UpdateStats({}, 0, False)  # nothing to learn from: no step, and nothing to report
+    with policy.network.updating(rng):
+        return _epochs(policy, optimizer, algo, batch, hp, batch_size, rng, parts)
+
+
+def _epochs(
+    policy: Policy,
+    optimizer: Optimizer,
+    algo: Algorithm,
+    batch: Batch,
+    hp: Hyper,
+    batch_size: int,
+    rng: np.random.Generator,
+    parts: Sequence[Part],
+) -> UpdateStats:
     network = policy.network
     xp, n = network.xp, len(batch)
-    network.begin_update(rng)
     batch = to_engine(network, batch)
     if batch.sequences is not None and batch_size == n:
         batch = batch.sequences.whole(network, batch)

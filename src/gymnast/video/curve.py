@@ -1,4 +1,4 @@
-"""The curve of a run's returns, drawn up to a moment: it grows as a progress film goes on."""
+"""The curve of a run's returns, drawn up to a moment: it grows as a progress video plays."""
 
 from __future__ import annotations
 

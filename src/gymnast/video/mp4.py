@@ -1,7 +1,7 @@
-"""H.264 in MP4, one frame after the other: memory does not grow with the length of a film.
+"""H.264 in MP4, one frame after another: memory does not grow with the length of a video.
 
-The file is written under another name and gets its own when it is whole, so that a film that was
-broken off never looks like one.
+The file is written under another name and gets its own when it is complete, so that an interrupted
+video never looks like a finished one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _BT601, _LIMITED_RANGE = 6, 1  # as FFmpeg counts them
 
 
 def video_possible() -> bool:
-    """Whether the extra that encodes films is installed."""
+    """Whether the extra that encodes videos is installed."""
     return find_spec("av") is not None
 
 
 def require_video(what: str) -> None:
-    """Raise MissingExtra unless films can be made."""
+    """Raise MissingExtra unless videos can be made."""
     if not video_possible():
         raise MissingExtra(what, EXTRA)
 
@@ -87,7 +87,7 @@ class Encoder:
             if kind is None:
                 self._unfinished.replace(self.path)
         except OSError as failure:
-            if kind is None:  # otherwise the first error is the one to tell
+            if kind is None:  # otherwise the first error is the one to report
                 raise write_failed(self.path, failure) from failure
         finally:
             self._unfinished.unlink(missing_ok=True)

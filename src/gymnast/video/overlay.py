@@ -1,11 +1,11 @@
-"""A frame of a film: the picture, enlarged by whole numbers, and a bar below it that says what happens."""
+"""A frame of a video: the picture, enlarged by whole numbers, and a bar of text below it."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from gymnast.drawing import BACKGROUND, FAINT, TEXT, Canvas
-from gymnast.video.play import Shot
+from gymnast.traces.step import TraceStep
 
 LONGEST_SIDE = 640  # small pictures are enlarged up to this
 LEAST_WIDTH = 420  # what the bar needs
@@ -14,7 +14,7 @@ _MARGIN = 14
 
 
 class Layout:
-    """Where things are in frames of one film. The first picture decides on the size."""
+    """Where things are in frames of one video. The first picture decides on the size."""
 
     def __init__(self, picture: np.ndarray, *, episodes: int = 1, panel: int = 0) -> None:
         height, width = picture.shape[:2]
@@ -24,9 +24,10 @@ class Layout:
         self.height, self.width = self.area[0] + BAR, self.area[1] + panel
         self._panel = panel
 
-    def compose(self, shot: Shot, panel: np.ndarray | None = None) -> np.ndarray:
+    def compose(self, step: TraceStep, panel: np.ndarray | None = None) -> np.ndarray:
         """The whole frame [height, width, 3]; `panel` goes to the right of the picture."""
-        return self.assemble(self.enlarged(shot.picture), self.bar(shot), panel)
+        assert step.picture is not None
+        return self.assemble(self.enlarged(step.picture), self.bar(step), panel)
 
     def assemble(
         self, picture: np.ndarray, bar: np.ndarray | None, panel: np.ndarray | None = None
@@ -47,29 +48,40 @@ class Layout:
             return picture
         return picture.repeat(self.factor, axis=0).repeat(self.factor, axis=1)
 
-    def bar(self, shot: Shot) -> np.ndarray:
+    def bar(self, step: TraceStep) -> np.ndarray:
         """Step, reward, return and value in columns of their own, and the action below."""
         canvas = Canvas(self.area[1], BAR)
+        outcome, ending = step.outcome, _ending(step)
+        over = outcome is not None and outcome.done
         columns = {
-            "step": f"{shot.step:,}",
-            "reward": _number(shot.reward),
-            "return": _number(shot.total),
-            "value": _number(shot.value),
+            "step": f"{step.step:,}",
+            "reward": _number(None if outcome is None else outcome.reward),
+            "return": _number(step.total),
+            "value": _number(None if over else step.value),
         }
         if self.episodes > 1:
-            columns = {"episode": f"{shot.episode + 1} of {self.episodes}", **columns}
+            columns = {"episode": f"{step.episode + 1} of {self.episodes}", **columns}
         pitch = (self.area[1] - 2 * _MARGIN) / len(columns)
         for index, (name, value) in enumerate(columns.items()):
             x = _MARGIN + index * pitch
             canvas.text(name, x, 8, 18, FAINT)
             canvas.text(value, x, 24, 26, width=round(pitch - 6))
         canvas.text("action", _MARGIN, 58, 18, FAINT)
-        said = shot.action or ("" if not shot.step else "–")
-        if shot.ending is not None:
-            canvas.text(shot.ending, self.area[1] - _MARGIN, 56, 22, FAINT, "right")
-        room = self.area[1] - 2 * _MARGIN - 56 - (110 if shot.ending is not None else 0)
-        canvas.text(said, _MARGIN + 56, 56, 22, TEXT, width=room)
+        if ending is not None:
+            canvas.text(ending, self.area[1] - _MARGIN, 56, 22, FAINT, "right")
+        room = self.area[1] - 2 * _MARGIN - 56 - (110 if ending is not None else 0)
+        action = "" if outcome is None else outcome.label or "–"
+        canvas.text(action, _MARGIN + 56, 56, 22, TEXT, width=room)
         return canvas.array()
+
+
+def _ending(step: TraceStep) -> str | None:
+    """Why this is an episode's last frame, if it is."""
+    if step.cut:
+        return "cut here"
+    if step.outcome is None or not step.outcome.done:
+        return None
+    return "end" if step.outcome.terminated else "time is up"
 
 
 def paste(area: np.ndarray, picture: np.ndarray) -> None:

@@ -1,9 +1,10 @@
-"""A film of how a run learnt: one checkpoint after the other, beside the growing curve of its returns."""
+"""A video of how a run learnt: one checkpoint after another, beside the growing curve of its returns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,13 @@ from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, list_checkpoints, sidecar_or_none
 from gymnast.runs.store import RunFolder
+from gymnast.traces.checkpoint import build_recorded_env, player_of
+from gymnast.traces.recorder import iter_steps
+from gymnast.traces.step import TraceStep
 from gymnast.video.curve import Curve, draw_curve, read_curve
-from gymnast.video.film import HOLD_SECONDS, Film, Played, held_frames
 from gymnast.video.mp4 import Encoder, require_video
 from gymnast.video.overlay import Layout, paste
-from gymnast.video.play import Shot
-from gymnast.video.record import build_stage, player_of
+from gymnast.video.write import Played, RecordedVideo, encode_steps, held_frames
 
 PANEL_WIDTH = 400
 CARD_SECONDS = 1.6
@@ -30,7 +32,7 @@ _DIMMED = 0.25  # of a picture behind the text of a card
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One player of the film."""
+    """One player of the video."""
 
     env_steps: int
     checkpoint: Checkpoint | None  # None: before training
@@ -38,7 +40,7 @@ class Chapter:
 
     @property
     def lines(self) -> tuple[str, str]:
-        """What a card says of it."""
+        """The text of its card."""
         if self.checkpoint is None:
             return "before training", ""
         score = "" if self.score is None else f"score {self.score:,.4g}"
@@ -55,42 +57,44 @@ def record_progress(
     task: str | None = None,
     fps: float | None = None,
     out: Path | None = None,
-) -> tuple[Film, tuple[int, ...]]:
-    """The film, and the env steps of those who play in it."""
+) -> tuple[RecordedVideo, tuple[int, ...]]:
+    """The video, and the env steps of the checkpoints that play in it."""
     require_video("gymnast video")
     config = load_config(str(run.config_path)).config
     curve = read_curve(run, read_spec(config.env).solved_at)
     chapters = choose_chapters(run, curve, checkpoints)
     path, played = out or run.progress_video_path, Played()
-    stage = build_stage(config, seed, task)
+    env = build_recorded_env(config, seed, task)
     try:
-        fps = fps or stage.fps
-        layout = Layout(stage.first_picture(), panel=PANEL_WIDTH)
+        fps = fps or env.fps
+        layout = Layout(env.first_picture(), panel=PANEL_WIDTH)
         title = str(run.info().get("name") or config.env.id)
         panels = Panels(curve, layout.height, title, chapters[-1].env_steps)
         with Encoder(path, layout.width, layout.height, fps) as encoder:
             shown = 0
             for chapter in chapters:
-                player = player_of(stage, config, chapter.checkpoint, stochastic=stochastic, seed=seed)
-                shots = stage.play(player, episodes=1, max_steps=max(1, round(seconds * fps)))
-                with limit_threads(player.policy.layout, 1):
-                    _film_chapter(encoder, layout, panels, chapter, shots, shown, fps, played)
+                player = player_of(env, config, chapter.checkpoint, stochastic=stochastic, seed=seed)
+                steps = iter_steps(env, player, episodes=1, max_steps=max(1, round(seconds * fps)))
+                with limit_threads(player.policy.network, 1):
+                    _encode_chapter(encoder, layout, panels, chapter, steps, shown, fps, played)
                 shown = chapter.env_steps
     except EnvFailure as failure:
         raise RunFailed(f"{config.env.id}: {failure}") from failure
     finally:
-        stage.close()
-    film = Film(path, encoder.width, encoder.height, fps, encoder.frames, played)
-    return film, tuple(chapter.env_steps for chapter in chapters)
+        env.close()
+    video = RecordedVideo(path, encoder.width, encoder.height, fps, encoder.frames, played)
+    return video, tuple(chapter.env_steps for chapter in chapters)
 
 
 def choose_chapters(run: RunFolder, curve: Curve, count: int) -> list[Chapter]:
-    """At most `count`, as evenly over the run as what it kept allows; the last one is always there."""
+    """At most `count`, as evenly over the run as the kept checkpoints allow; the last one always."""
     known: dict[int, Checkpoint | None] = {c.env_steps: c for c in list_checkpoints(run)}
     if not known:
         raise GymnastError(f"run {run.id} has no checkpoint yet")
     if "init_from" not in run.info():
-        known.setdefault(0, None)  # what its seed makes; a run that began elsewhere has a checkpoint at 0
+        known.setdefault(
+            0, None
+        )  # made by its seed; a run that began with other weights has a checkpoint at 0
     steps = np.array(sorted(known))
     wanted = np.linspace(steps[0], steps[-1], count) if count > 1 else steps[-1:]
     chosen = sorted({int(steps[np.abs(steps - target).argmin()]) for target in wanted})
@@ -108,7 +112,7 @@ def _score(checkpoint: Checkpoint | None, curve: Curve) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """What stands beside the picture: title, chapter, and the curve up to a moment."""
+    """What is beside the picture: title, chapter, and the curve up to a moment."""
 
     curve: Curve
     height: int
@@ -122,29 +126,25 @@ class Panels:
         )
 
 
-def _film_chapter(
+def _encode_chapter(
     encoder: Encoder,
     layout: Layout,
     panels: Panels,
     chapter: Chapter,
-    shots: Iterator[Shot],
+    steps: Iterator[TraceStep],
     shown: int,
     fps: float,
     played: Played,
 ) -> None:
-    """A card, during which the curve grows from step `shown` on, then the episode."""
-    first = next(shots)
+    """A card, during which the curve grows from env step `shown`, then the episode."""
+    first = next(steps)
+    assert first.picture is not None
     card, frames = _card(layout, first.picture, chapter), held_frames(CARD_SECONDS, fps)
     for index in range(frames):
         upto = shown + (chapter.env_steps - shown) * (index + 1) / frames
         encoder.write(layout.assemble(card, None, panels.draw(chapter, upto)))
     panel = panels.draw(chapter, chapter.env_steps)
-    encoder.write(layout.compose(first, panel))
-    for shot in shots:
-        ended = shot.ending is not None
-        encoder.write(layout.compose(shot, panel), times=1 + held_frames(HOLD_SECONDS, fps) if ended else 1)
-        if ended:
-            played.note(shot)
+    encode_steps(encoder, layout, chain([first], steps), fps, played, panel)
 
 
 def _card(layout: Layout, picture: np.ndarray, chapter: Chapter) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The `video` section: what is filmed while a run trains."""
+"""The `video` section: what is recorded while a run trains."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from gymnast.config.values import PositiveCount, Section
 
 
 class VideoConfig(Section):
-    """Films of evaluation episodes, in the run's `videos` folder. Needs the extra `video`."""
+    """Videos of evaluation episodes, in the run's `videos` folder. Needs the extra `video`."""
 
     record: Literal["never", "best", "every"] = Field(
         "never",
         description="best: the best checkpoint, once the run is over; every: with every evaluation, while"
         " training waits.",
     )
-    episodes: PositiveCount = Field(1, description="Episodes of a film.")
-    max_steps: PositiveCount = Field(5000, description="A film ends after this many steps, wherever it is.")
+    episodes: PositiveCount = Field(1, description="Episodes of a video.")
+    max_steps: PositiveCount = Field(5000, description="A video ends after this many steps in all.")
     fps: float | None = Field(
-        None, gt=0, le=240, description="Steps shown a second; as fast as the game really is if unset."
+        None, gt=0, le=240, description="Steps shown per second; the real speed of the game if unset."
     )

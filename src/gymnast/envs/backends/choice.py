@@ -15,7 +15,7 @@ from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.measure.cache import measured_key, recall, remember
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.spaces.plain import random_actions
 
 FEWEST_FOR_NATIVE = 4  # below, single envs cost no more
 WORTH_WORKERS_SECONDS = 3e-4  # a sync step of all envs; below, waking processes costs what they save
@@ -88,7 +88,7 @@ def _seconds_per_step(envs: Envs) -> float:
 
 
 def _allowed(envs: Envs, actions: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """The actions drawn beforehand, unless masks say that others are wanted now."""
+    """The actions drawn beforehand, unless masks ask for others now."""
     if envs.masks is None:
         return actions
     return random_actions(envs.action_space, envs.n_envs, random, envs.masks)

@@ -1,10 +1,10 @@
 """The `envpool` backend: EnvPool's C++ envs, for ids that Gymnasium has too.
 
-EnvPool spends a step on each reset unless it is told to reset: after each step the finished envs
-are, and in its synchronous mode that call waits for those alone. Its envs are written anew in C++
+EnvPool spends a step on each reset unless it is asked to reset: after each step the finished envs
+are, and in its synchronous mode that call waits for those alone. Its envs are rewritten in C++
 with random numbers of their own, so `auto` never takes it: results must not depend on whether it
 happens to be installed. An env that ends at its time limit's very step is reported by EnvPool as
-truncated alone, where Gymnasium says both.
+truncated only, where Gymnasium reports both.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec, make_env
 from gymnast.errors import MissingExtra, did_you_mean
-from gymnast.spaces.action_arrays import plain_action_space
 from gymnast.spaces.action_form import ActionForm, is_plain
-from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_space
+from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_action_space, plain_space
 
 
 def why_not_envpool(
@@ -50,7 +49,7 @@ def why_not_envpool(
 
 
 def build_envpool(config: EnvConfig, n_envs: int, seed: int) -> Envs:
-    """EnvPool behind the contract; `why_not_envpool` must have said None."""
+    """EnvPool behind the contract; `why_not_envpool` must have returned None."""
     spec = find_spec(config.id)
     assert spec is not None
     single = make_env(config)  # EnvPool's own spaces lack bounds in places

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.envs.contract import EnvFailure, Envs, Step
+from gymnast.envs.states import EnvState, check_count, checked_rows, rows_by_part
 from gymnast.errors import GymnastError
 
 
@@ -41,6 +42,7 @@ class GroupedEnvs:
         self.observation_space, self.action_space = first.observation_space, first.action_space
         self.reward_parts, self.episode_values = first.reward_parts, first.episode_values
         self.carries_state = all(part.carries_state for part in parts)
+        self.can_capture = all(part.can_capture for part in parts)
 
     @property
     def seeds(self) -> list[int]:
@@ -78,7 +80,26 @@ class GroupedEnvs:
             fresh = [part.restore(one) for part, one in zip(self._parts, saved, strict=True)]
             if all(obs is None for obs in fresh):
                 return None
-        return self.reset()  # of other groups, or of envs that cannot be carried: all begin anew
+        return self.reset()  # of other groups, or of envs without a state: all begin new episodes
+
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        rows = checked_rows(rows, self.n_envs)
+        states: dict[int, EnvState] = {}
+        for index, places, local in self._by_group(rows):
+            states |= zip(places, self.groups[index].envs.capture(local), strict=True)
+        return [states[place] for place in range(len(rows))]
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        rows = checked_rows(rows, self.n_envs)
+        check_count(states, rows)
+        obs: dict[int, np.ndarray] = {}
+        for index, places, local in self._by_group(rows):
+            given = [states[place] for place in places]
+            obs |= zip(places, self.groups[index].envs.begin_from(local, given), strict=True)
+        return np.stack([obs[place] for place in range(len(rows))])
+
+    def _by_group(self, rows: Sequence[int]) -> list[tuple[int, list[int], list[int]]]:
+        return rows_by_part(rows, [group.rows for group in self.groups])
 
     def close(self) -> None:
         for part in self._parts:
@@ -86,7 +107,7 @@ class GroupedEnvs:
 
 
 class _InGroup:
-    """A group's envs; a failure is told with the env's place among all of them."""
+    """A group's envs; a failure has the env's number among all of them."""
 
     def __init__(self, envs: Envs, start: int) -> None:
         self._envs, self._start = envs, start
@@ -99,7 +120,22 @@ class _InGroup:
         try:
             return self._envs.receive()
         except EnvFailure as failure:
-            raise EnvFailure(failure.index + self._start, failure.seed, failure.reason) from failure
+            raise self._placed(failure) from failure
+
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        try:
+            return self._envs.capture(rows)
+        except EnvFailure as failure:
+            raise self._placed(failure) from failure
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        try:
+            return self._envs.begin_from(rows, states)
+        except EnvFailure as failure:
+            raise self._placed(failure) from failure
+
+    def _placed(self, failure: EnvFailure) -> EnvFailure:
+        return EnvFailure(failure.index + self._start, failure.seed, failure.reason)
 
 
 def groups_of(envs: Envs) -> tuple[Group, ...]:

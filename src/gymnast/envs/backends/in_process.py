@@ -9,13 +9,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs import snapshot as carrying
+from gymnast.envs import states as carrying
 from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
-from gymnast.spaces.action_arrays import plain_action_space
+from gymnast.envs.states import EnvState
+from gymnast.errors import GymnastError
 from gymnast.spaces.action_form import ActionForm, is_plain
 from gymnast.spaces.masks import MaskReader
 from gymnast.spaces.observation_form import ObservationForm
-from gymnast.spaces.plain import array_type, first_value, plain_space
+from gymnast.spaces.plain import array_type, first_value, plain_action_space, plain_space
 
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 
@@ -91,6 +92,7 @@ class InProcessEnvs(StepsWhenReceived):
         self.observation_space = plain_space(envs[0].observation_space)
         self.action_space = plain_action_space(envs[0].action_space)
         self.carries_state = all(carrying.can_carry(env) for env in envs)
+        self.can_capture = self.carries_state
         self._envs = list(envs)
         self._step_calls = [env.step for env in envs]
         self._episodes = [0] * self.n_envs  # started so far, each
@@ -304,13 +306,62 @@ class InProcessEnvs(StepsWhenReceived):
             episodes += 1
         self._episodes[index] = episodes
 
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        rows = carrying.checked_rows(rows, self.n_envs)
+        if not self.can_capture:
+            raise GymnastError(f"this env cannot be captured: {carrying.why_not_carried(self._envs[0])}")
+        return self.capture_from(rows, self._turn)
+
+    def capture_from(self, rows: Sequence[int], turn: int) -> list[EnvState]:
+        """The states of single envs; what is seen in them is in frame `turn`."""
+        if 0 in self._episodes:
+            raise GymnastError("envs cannot be captured before their first reset")
+        return [self._captured(row, self._frames[turn]) for row in rows]
+
+    def _captured(self, index: int, frame: Frame) -> EnvState:
+        state = carrying.env_state(self._envs[index])
+        if "layers" not in state:
+            raise GymnastError("these envs cannot be captured: a layer does not give plain data (see above)")
+        state["obs"] = frame.step.obs[index].tobytes()
+        state["mask"] = None if frame.masks is None else frame.masks[index].tobytes()
+        return EnvState.pack(carrying.env_kind(self._envs[index]), state)
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        rows = carrying.checked_rows(rows, self.n_envs)
+        if not self.can_capture:
+            raise GymnastError(f"this env has no states: {carrying.why_not_carried(self._envs[0])}")
+        carrying.check_kinds(states, rows, carrying.env_kind(self._envs[0]))
+        self.begin_from_into(rows, states, self._turn)
+        return self._frames[self._turn].step.obs[rows]
+
+    def begin_from_into(self, rows: Sequence[int], states: Sequence[EnvState], turn: int) -> None:
+        """Put single envs into the given states; what is seen there goes into frame `turn`."""
+        frame = self._frames[turn]
+        for index, packed in zip(rows, states, strict=True):
+            if not self._episodes[index]:  # a state can only be given to an env that was reset once
+                self._start_episode(index, self._writers[turn][0], frame.masks, seed=self.seeds[index])
+            state = packed.unpack()
+            try:
+                carrying.set_env_state(self._envs[index], state)
+                _fill(frame.step.obs, index, state["obs"])
+                if frame.masks is not None:
+                    _fill(frame.masks, index, state["mask"])
+            except Exception as error:
+                reason = f"could not begin from the state given: {type(error).__name__}: {error}"
+                raise EnvFailure(index, self.seeds[index], reason) from error
+
     def close(self) -> None:
         for env in self._envs:
             env.close()
 
 
+def _fill(array: np.ndarray, index: int, raw: bytes) -> None:
+    """Write one row from its bytes."""
+    array[index] = np.frombuffer(raw, array.dtype).reshape(array.shape[1:])
+
+
 def _float_fields(form: ObservationForm) -> list[str | None]:
-    """The fields of a batch that may hold NaN; None stands for the whole of a plain one."""
+    """The fields of a batch that may hold NaN; None means the whole of a plain one."""
     return [leaf.name or None for leaf in form.leaves if leaf.dtype == np.float32]
 
 

@@ -11,33 +11,24 @@ from gymnasium.vector import AutoresetMode
 
 from gymnast.envs.backends.in_process import Frame, episode_seed
 from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
-from gymnast.envs.families.atari.games import is_atari
-from gymnast.envs.families.table import family_of
+from gymnast.envs.families.table import FAMILIES, family_of, load_hook
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import active_wrappers, find_spec, make_env
-from gymnast.envs.snapshot import random_state, set_random_state
+from gymnast.envs.single import active_wrappers, find_spec
+from gymnast.envs.states import random_state, set_random_state
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import plain_action_space
 from gymnast.spaces.action_form import ActionForm, is_plain
-from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_space
-
-_CARTPOLE = "gymnasium.envs.classic_control.cartpole:CartPoleVectorEnv"
+from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_action_space, plain_space
 
 
 def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str | None = None) -> str | None:
     """Why this env cannot be stepped natively, or None if it can."""
-    if _is_minigrid(config.id) and render_mode is None:
-        from gymnast.envs.families.minigrid.layouts import why_not_native_minigrid
-
-        return why_not_native_minigrid(config, training=training)
-    if active_wrappers(config, training=training):
-        return "wrappers go around single envs"
-    if render_mode is not None:
-        return "rendering needs single envs"
-    if is_atari(config.id):
-        from gymnast.envs.families.atari.native import why_not_native_atari
-
-        return why_not_native_atari(config)
+    if (native := _own_module(config.id)) is not None:
+        reason: str | None = load_hook(f"{native}:why_not_native")(
+            config, training=training, render_mode=render_mode
+        )
+        return reason
+    if (reason := why_single(config, training=training, render_mode=render_mode)) is not None:
+        return reason
     if config.action_masks:
         return "env.action_masks needs single envs, whose infos hold the masks"
     spec = find_spec(config.id)
@@ -57,22 +48,17 @@ def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str
     if config.max_episode_steps is not None and "max_episode_steps" not in parameters and not takes_any:
         return "its vectorised class takes no max_episode_steps"
     mode = _autoreset_mode(created)
-    if spec.vector_entry_point != _CARTPOLE and mode not in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
+    if _stepped_by(spec) is None and mode not in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
         name = mode.name if mode else "unknown"
         return f"its vectorised class resets in mode {name}, which spends a step on each reset"
     return None
 
 
 def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True, groups: int = 1) -> Envs:
-    """The vectorised env behind the contract; `why_not_native` must have said None."""
-    if is_atari(config.id):
-        from gymnast.envs.families.atari.native import NativeAtari
-
-        return NativeAtari(config, seeds, training=training, groups=groups)
-    if _is_minigrid(config.id):
-        from gymnast.envs.families.minigrid.native import NativeMiniGrid
-
-        return NativeMiniGrid([make_env(config, training=training) for _ in seeds], seeds)
+    """The vectorised env behind the contract; `why_not_native` must have returned None."""
+    if (native := _own_module(config.id)) is not None:
+        envs: Envs = load_hook(f"{native}:build_native")(config, seeds, training=training, groups=groups)
+        return envs
     n_envs, seed = len(seeds), seeds[0]
     spec = find_spec(config.id)
     assert spec is not None
@@ -86,24 +72,31 @@ def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True, 
             f"environment '{config.id}' could not be built: {type(error).__name__}: {error}"
         ) from error
     check_spaces(env.single_observation_space, env.single_action_space, config.id)
-    if spec.vector_entry_point == _CARTPOLE:
-        from gymnast.envs.backends.native_cartpole import NativeCartPole
-
-        return NativeCartPole(env, seed, bool({**spec.kwargs, **arguments}.get("sutton_barto_reward", False)))
+    if (hook := _stepped_by(spec)) is not None:
+        stepped: Envs = load_hook(hook)(env, seed, {**spec.kwargs, **arguments})
+        return stepped
     return NativeEnvs(env, seed)
 
 
-def plays_as_single_envs(config: EnvConfig) -> bool:
-    """Whether a native backend plays the very episodes that single envs with the same seeds would.
-
-    Nothing of a run may then depend on which of them steps it.
-    """
-    return _is_minigrid(config.id)
-
-
-def _is_minigrid(env_id: str) -> bool:
+def _own_module(env_id: str) -> str | None:
+    """The module of a family that has a vectorised env of its own."""
     family = family_of(env_id)
-    return family.name == "minigrid" and family.installed
+    return family.native if family.installed else None
+
+
+def why_single(config: EnvConfig, *, training: bool, render_mode: str | None) -> str | None:
+    """Why only single envs will do, whatever the family; None if others might."""
+    if active_wrappers(config, training=training):
+        return "wrappers go around single envs"
+    return None if render_mode is None else "rendering needs single envs"
+
+
+def _stepped_by(spec: gym.envs.registration.EnvSpec) -> str | None:
+    """The class of a family that steps this vectorised class in its own way, if there is one."""
+    entry_point = spec.vector_entry_point
+    if not isinstance(entry_point, str):
+        return None
+    return next((f.vectorised[entry_point] for f in FAMILIES if entry_point in f.vectorised), None)
 
 
 def _vector_class(spec: gym.envs.registration.EnvSpec) -> Any:

@@ -1,4 +1,4 @@
-"""How often, and after what pause, a lost env process is started anew."""
+"""How often, and after what pause, a lost env process is restarted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RestartConfig(Section):
     """What happens when a worker process dies or hangs; an env that raises or returns NaN stops the run."""
 
     budget: Count = Field(
-        10, description="Lost processes that are started anew; the run stops at the first one beyond."
+        10, description="Lost processes that are restarted; the run stops at the first one beyond."
     )
     backoff: Seconds = Field(
         1.0, description="Pause before a restart; doubled each time the same envs are lost, up to 30 s."
@@ -39,21 +39,21 @@ class Restarts:
         return self.count >= self.config.budget
 
     def describe_end(self) -> str:
-        """Why there is no further restart, to go behind the reason of the last loss."""
+        """Why there is no further restart, to follow the reason of the last loss."""
         budget = self.config.budget
         if not budget:
             return ""
         return f"; all {budget} restarts are spent (env.restarts.budget)"
 
     def begin(self, rows: tuple[int, int], reason: str) -> None:
-        """Take one from the budget, say so, and wait."""
+        """Take one from the budget, log it, and wait."""
         first, stop = rows
         self.count += 1
         before = self._of_share.get(first, 0)
         self._of_share[first] = before + 1
         who = f"env {first} is" if stop == first + 1 else f"envs {first} to {stop - 1} are"
         logging.getLogger("gymnast").warning(
-            "%s lost: %s; started anew in a fresh process (%d of %d restarts)",
+            "%s lost: %s; restarted in a new process (%d of %d restarts)",
             who,
             reason,
             self.count,

@@ -1,11 +1,10 @@
-"""The arrays that the main process and its env workers share, and the messages beside them.
+"""The arrays that the main process and its env workers share.
 
 The block is an open file without a name: nothing can be left behind, whoever is killed first.
 """
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 import tempfile
@@ -16,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.backends.in_process import Frame
-from gymnast.spaces.action_arrays import action_array_type
+from gymnast.spaces.plain import action_array_type
 
 _CACHE_LINE = 64
 
@@ -70,27 +69,3 @@ def open_unnamed_file() -> BinaryIO:
     if hasattr(os, "memfd_create"):  # Linux
         return os.fdopen(os.memfd_create("gymnast-envs"), "w+b")
     return tempfile.TemporaryFile()
-
-
-def send(fd: int, message: Any) -> None:
-    """Write one message: its length, then JSON."""
-    text = json.dumps(message).encode()
-    data = memoryview(len(text).to_bytes(8, "little") + text)
-    while data:
-        data = data[os.write(fd, data) :]
-
-
-def receive(fd: int) -> Any:
-    """Read one message; EOFError if the other side is gone."""
-    return json.loads(_read_exactly(fd, int.from_bytes(_read_exactly(fd, 8), "little")))
-
-
-def _read_exactly(fd: int, size: int) -> bytes:
-    chunks = []
-    while size:
-        chunk = os.read(fd, min(size, 1 << 20))
-        if not chunk:
-            raise EOFError
-        chunks.append(chunk)
-        size -= len(chunk)
-    return b"".join(chunks)

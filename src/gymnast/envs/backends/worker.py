@@ -1,28 +1,18 @@
-"""One env worker as the main process sees it: a process of its own, its pipes, and whether it still answers.
-
-Workers are started as programs of their own and not through `multiprocessing`: nothing of the
-main process (threads, torch, a `__main__` without a guard) is copied or run again in them.
-"""
+"""One env worker as the main process sees it: its process, its pipes, and whether it still answers."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
-import signal
 import subprocess
-import sys
 import time
 from typing import Any
 
-from gymnast.envs.backends.shared_block import receive, send
+from gymnast.processes.messages import receive, send
+from gymnast.processes.start import how_it_ended, start_child
 
 _CLOSE_SECONDS = 1.0  # what a worker gets to close its envs before it is killed
-_PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    "from gymnast.envs.backends.worker_process import main; main(*map(int, sys.argv[2:]))"
-)
 
 
 class WorkerLost(Exception):
@@ -37,23 +27,11 @@ class Worker:
         self.lost: str | None = None  # why it cannot be asked any more
         command_read, self.command_fd = os.pipe()
         self.answer_fd, answer_write = os.pipe()
-        lifeline_read, self.lifeline_fd = os.pipe()
-        theirs = (command_read, answer_write, memory_fd, lifeline_read)
-        environment = {
-            **os.environ,
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "MKL_NUM_THREADS": "1",
-        }
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), *map(str, theirs)],
-            pass_fds=theirs,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # the terminal's Ctrl-C and hang-up go to the main process alone
-        )
+        theirs = (command_read, answer_write, memory_fd)
+        self._child = start_child("gymnast.envs.backends.worker_process:main", theirs, one_thread=True)
+        self.process = self._child.process
         # Kept by the child alone, so that its death closes them.
-        for fd in (command_read, answer_write, lifeline_read):
+        for fd in (command_read, answer_write):
             os.close(fd)
         self._answers = select.poll()
         self._answers.register(self.answer_fd, select.POLLIN)
@@ -100,9 +78,7 @@ class Worker:
             code = self.process.wait(timeout=_CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
             return "the worker process stopped answering"
-        if code < 0:
-            return f"the worker process was killed by {signal.Signals(-code).name}"
-        return f"the worker process ended with code {code}"
+        return f"the worker process {how_it_ended(code)}"
 
     def _lose(self, reason: str) -> WorkerLost:
         """Give the process up, so that nothing of it is left: it may hang, or live on through children."""
@@ -112,14 +88,13 @@ class Worker:
         return WorkerLost(reason)
 
     def kill(self) -> None:
-        """End it and what its envs started: it leads a session of its own, which has its number."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        """End it and what its envs started."""
+        self._child.kill()
 
     def close_pipes(self) -> None:
-        for fd in (self.command_fd, self.answer_fd, self.lifeline_fd):
+        for fd in (self.command_fd, self.answer_fd):
             os.close(fd)
+        self._child.release()
 
 
 def shut_down(workers: list[Worker]) -> None:

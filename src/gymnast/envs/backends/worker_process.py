@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from contextlib import suppress
 from enum import IntEnum
 from typing import Any
@@ -18,34 +17,33 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.backends.in_process import InProcessEnvs
-from gymnast.envs.backends.shared_block import SharedBlock, receive, send
+from gymnast.envs.backends.shared_block import SharedBlock
 from gymnast.envs.contract import EnvFailure
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import find_spec, make_env
+from gymnast.envs.states import EnvState
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import plain_action_space
+from gymnast.processes.messages import receive, send
 from gymnast.spaces.masks import MaskReader
-from gymnast.spaces.plain import plain_space
+from gymnast.spaces.plain import plain_action_space, plain_space
 
 
 class Command(IntEnum):
-    """Commands; those that fill a frame come as two, one for each."""
+    """Commands; those that fill or read a frame come as two, one for each."""
 
     STEP_0, STEP_1, RESET_0, RESET_1, SNAPSHOT, RESTORE_0, RESTORE_1 = range(7)
+    CAPTURE_0, CAPTURE_1, BEGIN_0, BEGIN_1 = range(7, 11)
 
 
 class Answer(IntEnum):
-    """Answers; FAILED and MESSAGE are followed by a message."""
+    """Answers; FAILED, REFUSED and MESSAGE are followed by a message."""
 
-    DONE, SOME_FINISHED, FAILED, MESSAGE = range(4)
+    DONE, SOME_FINISHED, FAILED, MESSAGE, REFUSED = range(5)
 
 
-def main(command_fd: int, answer_fd: int, memory_fd: int, lifeline_fd: int) -> None:
+def main(command_fd: int, answer_fd: int, memory_fd: int) -> None:
     """Build the envs and serve commands until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process to act on
-    for fd in (command_fd, answer_fd, memory_fd, lifeline_fd):
-        os.set_inheritable(fd, False)  # a game's own process must not keep them open when this one is gone
-    threading.Thread(target=exit_with_parent, args=(lifeline_fd,), daemon=True).start()
     try:
         order = receive(command_fd)
         try:
@@ -61,14 +59,6 @@ def main(command_fd: int, answer_fd: int, memory_fd: int, lifeline_fd: int) -> N
         os._exit(0)  # taking the interpreter down in order would keep `close` waiting
     except (EOFError, BrokenPipeError):
         pass  # the main process is gone
-
-
-def exit_with_parent(lifeline_fd: int) -> None:
-    """Nothing is ever written to this pipe: reading ends when the parent does, even amid a long step."""
-    os.read(lifeline_fd, 1)
-    # A moment for the orderly way out, which is under way if the parent closed its pipes itself.
-    threading.Event().wait(1.0)
-    os._exit(1)
 
 
 def register(registration: str | None) -> None:
@@ -119,10 +109,22 @@ def _serve(envs: InProcessEnvs, actions: np.ndarray, start: int, command_fd: int
                 snapshot = envs.snapshot()
                 os.write(answer_fd, answers[Answer.MESSAGE])
                 send(answer_fd, snapshot)
-            else:
+            elif command <= Command.RESTORE_1:
                 saved = receive(command_fd)
                 envs.restore_into(saved["envs"], saved["exact"], command - Command.RESTORE_0)
                 os.write(answer_fd, answers[Answer.DONE])
+            elif command <= Command.CAPTURE_1:
+                states = envs.capture_from(receive(command_fd)["rows"], command - Command.CAPTURE_0)
+                os.write(answer_fd, answers[Answer.MESSAGE])
+                send(answer_fd, {"states": [state.to_json() for state in states]})
+            else:
+                given = receive(command_fd)
+                states = [EnvState.from_json(state) for state in given["states"]]
+                envs.begin_from_into(given["rows"], states, command - Command.BEGIN_0)
+                os.write(answer_fd, answers[Answer.DONE])
+        except GymnastError as error:
+            os.write(answer_fd, answers[Answer.REFUSED])
+            send(answer_fd, {"error": str(error)})
         except EnvFailure as failure:
             os.write(answer_fd, answers[Answer.FAILED])
             send(answer_fd, {"index": start + failure.index, "seed": failure.seed, "reason": failure.reason})

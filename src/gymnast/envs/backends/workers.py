@@ -1,4 +1,4 @@
-"""The `workers` backend: envs in several processes, arrays in shared memory, one byte a command."""
+"""The `workers` backend: envs in several processes, arrays in shared memory, one byte per command."""
 
 from __future__ import annotations
 
@@ -23,11 +23,20 @@ from gymnast.envs.contract import EnvFailure, Step
 from gymnast.envs.measure.cache import cores_of_a_group
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import check_masks, episode_values, find_spec, is_alone, make_env, reward_parts
-from gymnast.envs.snapshot import can_carry, fresh_state, matches
+from gymnast.envs.states import (
+    EnvState,
+    can_carry,
+    check_kinds,
+    checked_rows,
+    env_kind,
+    fresh_state,
+    matches,
+    rows_by_part,
+    why_not_carried,
+)
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import plain_action_space
 from gymnast.spaces.masks import MaskReader
-from gymnast.spaces.plain import check_spaces, plain_space
+from gymnast.spaces.plain import check_spaces, plain_action_space, plain_space
 
 _START_PATIENCE = 5  # building an env and resetting it may take so many times longer than a step
 _LEAST_START_SECONDS = 30.0  # Python and the env's libraries are imported, maybe by many at once
@@ -86,7 +95,7 @@ class WorkerEnvs:
         self.action_space = plain_action_space(probe.action_space)
         self.reward_parts = reward_parts(probe)
         self.episode_values = episode_values(probe)
-        self.carries_state = can_carry(probe)
+        self.carries_state = self.can_capture = can_carry(probe)
         self._probe = probe
         self._turn = 0
         self._sent = False  # whether a step is under way
@@ -149,7 +158,7 @@ class WorkerEnvs:
 
     @property
     def restarts(self) -> int:
-        """Processes started anew so far."""
+        """Processes restarted so far."""
         return self._restarts.count
 
     def reset(self) -> np.ndarray:
@@ -275,9 +284,71 @@ class WorkerEnvs:
             worker.command(bytes([Command.RESTORE_0 + self._turn]))
             worker.send({"envs": saved[start:stop], "exact": exact})
         _, lost = self._gather(self._start_patience)
-        if lost:  # half of the envs as they were and half anew is nothing that could be told
+        if lost:  # half of the envs restored and half new cannot be reported
             raise self._failure(lost[0])
         return None if exact else self._block.frames[self._turn].step.obs
+
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        rows = checked_rows(rows, self.n_envs)
+        if not self.can_capture:
+            raise GymnastError(f"this env cannot be captured: {why_not_carried(self._probe)}")
+        shares = self._shares(rows)
+        messages = [{"rows": local} for _, _, local in shares]
+        answers = self._ask(Command.CAPTURE_0, [worker for worker, _, _ in shares], messages)
+        states: dict[int, EnvState] = {}
+        for (_, places, _), answer in zip(shares, answers, strict=True):
+            states |= zip(places, map(EnvState.from_json, answer["states"]), strict=True)
+        return [states[place] for place in range(len(rows))]
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        rows = checked_rows(rows, self.n_envs)
+        if not self.can_capture:
+            raise GymnastError(f"this env has no states: {why_not_carried(self._probe)}")
+        check_kinds(states, rows, env_kind(self._probe))
+        shares = self._shares(rows)
+        messages = [
+            {"rows": local, "states": [states[place].to_json() for place in places]}
+            for _, places, local in shares
+        ]
+        self._ask(Command.BEGIN_0, [worker for worker, _, _ in shares], messages)
+        return self._block.frames[self._turn].step.obs[rows]
+
+    def _shares(self, rows: Sequence[int]) -> list[tuple[Worker, list[int], list[int]]]:
+        """The workers of some rows, with the places among `rows` and their own rows, each."""
+        parts = [slice(*worker.rows) for worker in self._workers]
+        return [(self._workers[i], places, local) for i, places, local in rows_by_part(rows, parts)]
+
+    def _ask(self, command: Command, workers: list[Worker], messages: list[Any]) -> list[Any]:
+        """Send a command of the current frame with a message to some workers; their answers.
+
+        A worker that is found lost here is replaced in the next step, which cuts its episodes off.
+        """
+        for worker, message in zip(workers, messages, strict=True):
+            worker.command(bytes([command + self._turn]))
+            worker.send(message)
+        answers: list[Any] = []
+        problem: Exception | None = None
+        for worker in workers:  # all are heard before anything is raised, so that no answer is left in a pipe
+            try:
+                answer = worker.answer(self._start_patience)
+                said: Any = None if answer == Answer.DONE else worker.message(self._start_patience)
+            except WorkerLost as lost:
+                problem = problem or self._lost_for_now(worker, str(lost))
+                continue
+            if answer == Answer.FAILED:
+                problem = problem or EnvFailure(**said)
+            elif answer == Answer.REFUSED:
+                problem = problem or GymnastError(said["error"])
+            answers.append(said)
+        if problem is not None:
+            raise problem
+        return answers
+
+    def _lost_for_now(self, worker: Worker, reason: str) -> EnvFailure:
+        if self._restarts.spent:
+            return self._failure(worker)
+        index = worker.rows[0]
+        return EnvFailure(index, self.seeds[index], f"is lost: {reason}; the next step replaces it")
 
     @property
     def process_ids(self) -> list[int]:

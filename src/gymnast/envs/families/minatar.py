@@ -1,8 +1,8 @@
 """MinAtar's games (Young & Tian, 2019) as `MinAtar/Breakout-v1` and so on; needs the extra `minatar`.
 
 The games are the package's own. What is done here is what its Gymnasium env leaves out: pictures that
-stay bytes, labels, seeds that really repeat an episode, a picture to watch, and a state that can be
-carried across a resume. `-v1` has the actions that matter in a game, `-v0` all six.
+stay bytes, labels, seeds that really repeat an episode, a picture to watch, and a state for an exact
+resume. `-v1` has the actions that matter in a game, `-v0` all six.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-
-from gymnast.envs.carried import carried, restored
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 LABELS = ("noop", "left", "up", "right", "down", "fire")  # of MinAtar's actions n, l, u, r, d, f
@@ -50,7 +48,7 @@ class MinAtarEnv(gym.Env[Any, Any]):
         self.observation_space = gym.spaces.Box(0, 1, tuple(self._game.state_shape()), np.uint8)
 
     def get_action_meanings(self) -> list[str]:
-        """What each action does, as ALE's envs say it."""
+        """What each action does, as ALE's envs name it."""
         return [LABELS[action] for action in self._actions]
 
     def reset(
@@ -86,38 +84,19 @@ class MinAtarEnv(gym.Env[Any, Any]):
         random = self._game.random.get_state(legacy=False)
         inside = {name: value for name, value in vars(self._game.env).items() if name not in _FIXED}
         return {
-            "game": _plain(inside),
+            "game": inside,
             "last_action": int(self._game.last_action),
-            "key": carried(random["state"]["key"]),
+            "key": random["state"]["key"],
             "position": int(random["state"]["pos"]),
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from what `get_state` gave."""
-        vars(self._game.env).update(_restored(state["game"]))
+        """Continue from what `get_state` gave."""
+        vars(self._game.env).update(state["game"])
         self._game.last_action = state["last_action"]
         random = self._game.random.get_state(legacy=False)
-        random["state"] = {"key": restored(state["key"]), "pos": state["position"]}
+        random["state"] = {"key": state["key"], "pos": state["position"]}
         self._game.random.set_state(random)
-
-
-def _plain(value: Any) -> Any:
-    """JSON values: games hold numbers, arrays, and lists of them."""
-    if isinstance(value, np.ndarray):
-        return {"array": carried(value)}
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _restored(value: Any) -> Any:
-    if isinstance(value, dict):
-        if "array" in value:
-            return restored(value["array"])
-        return {key: _restored(item) for key, item in value.items()}
-    return [_restored(item) for item in value] if isinstance(value, list) else value
 
 
 for _game in GAMES:

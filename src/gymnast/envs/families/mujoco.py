@@ -1,4 +1,4 @@
-"""MuJoCo's envs: built without a word, and carried exactly across a resume; needs the extra `mujoco`."""
+"""MuJoCo's envs: built without messages, and resumed exactly; needs the extra `mujoco`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
-
-from gymnast.envs.carried import carried, restored
 
 if TYPE_CHECKING:
     from gymnast.envs.settings import EnvConfig
@@ -53,7 +51,7 @@ def _quiet() -> Iterator[None]:
 
 
 class MujocoState:
-    """The state of one of Gymnasium's envs; what `envs/snapshot.py` asks of an env that carries itself."""
+    """The state of one of Gymnasium's envs; for `envs/states.py`."""
 
     def __init__(self, env: Any) -> None:
         self.model, self.data = env.model, env.data
@@ -65,17 +63,15 @@ class MujocoState:
         kind = mujoco.mjtState.mjSTATE_INTEGRATION
         state = np.empty(mujoco.mj_stateSize(self.model, kind))
         mujoco.mj_getState(self.model, self.data, state, kind)
-        return {"state": carried(state), **{name: carried(getattr(self.data, name)) for name in _BEHIND}}
+        return {"state": state, **{name: getattr(self.data, name) for name in _BEHIND}}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from what `get_state` gave."""
+        """Continue from what `get_state` gave."""
         import mujoco
 
         kind = mujoco.mjtState.mjSTATE_INTEGRATION
-        mujoco.mj_setState(self.model, self.data, restored(state["state"]), kind)
+        mujoco.mj_setState(self.model, self.data, state["state"], kind)
         mujoco.mj_forward(self.model, self.data)
-        mujoco.mj_setState(
-            self.model, self.data, restored(state["state"]), kind
-        )  # forward moved its warm start
+        mujoco.mj_setState(self.model, self.data, state["state"], kind)  # forward moved its warm start
         for name in _BEHIND:
-            getattr(self.data, name)[:] = restored(state[name])
+            getattr(self.data, name)[:] = state[name]

@@ -7,6 +7,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from gymnast.drawing import ACCENT, BACKGROUND, BAD, FAINT, GOOD, PANEL, TEXT, WARM, Canvas
+
+_TALLEST = 40.0  # pixels of a cell
+WIDTH, HEIGHT = 640, 220
+
 CUE_LEFT, CUE_RIGHT, CORRIDOR, JUNCTION = range(4)  # observations
 TURN_LEFT, TURN_RIGHT, FORWARD = range(3)  # actions
 
@@ -15,7 +20,7 @@ class TMazeEnv(gym.Env[Any, Any]):
     """Walk down a corridor and turn at its end to the side that a sign named at its beginning.
 
     (After Bakker, 2002, "Reinforcement learning with long short-term memory".) The sign is seen in
-    the first observation alone. Turning in the corridor and going on at the junction does nothing but
+    the first observation alone. Turning in the corridor and going forward at the junction does nothing but
     take time. The right turn pays 1; the wrong one, and running out of time, pay -1.
 
     With a memory the best return is 1. Without one it is at most 0, whatever the policy: at the
@@ -73,8 +78,6 @@ class TMazeEnv(gym.Env[Any, Any]):
     def render(self) -> np.ndarray | None:
         if self.render_mode != "rgb_array":
             return None
-        from gymnast.envs.families.tmaze_picture import draw_tmaze
-
         right: bool | None = None  # still to be seen
         if self._turned is not None or self._elapsed >= self.max_steps:
             right = self._turned == self._right_turn
@@ -82,11 +85,54 @@ class TMazeEnv(gym.Env[Any, Any]):
         return draw_tmaze(self.length, self._position, self._right_turn == TURN_LEFT, turned, right)
 
     def get_state(self) -> dict[str, Any]:
-        return {"right_turn": self._right_turn, "position": self._position, "elapsed": self._elapsed}
+        return {
+            "right_turn": self._right_turn,
+            "position": self._position,
+            "elapsed": self._elapsed,
+            "turned": self._turned,
+        }
 
     def set_state(self, state: dict[str, Any]) -> None:
         self._right_turn = int(state["right_turn"])
         self._position, self._elapsed = int(state["position"]), int(state["elapsed"])
+        self._turned = state["turned"]
+
+
+def draw_tmaze(
+    length: int, position: int, sign_left: bool, turned: int | None, right: bool | None
+) -> np.ndarray:
+    """The corridor runs to the right; its left is up. `turned` is -1 or 1 once a way was taken, and `right`
+    is whether it was the right one (False as well where time ran out)."""
+    canvas = Canvas(WIDTH, HEIGHT)
+    cell = min(_TALLEST, (WIDTH - 60) / (length + 1))
+    left, middle = (WIDTH - cell * (length + 1)) / 2, HEIGHT / 2 + 10
+    top = middle - cell / 2
+
+    def corridor(x: float, y: float, width: float, height: float) -> None:
+        canvas.rectangle(x, y, width, height, PANEL)
+
+    corridor(left, top, cell * (length + 1), cell)
+    junction = left + cell * length
+    corridor(junction, top - cell * 1.5, cell, cell * 4)
+    for step in range(1, length + 1):
+        canvas.rectangle(left + cell * step, top, 1, cell, BACKGROUND)
+    # The sign stays in the picture for the viewer; the agent has seen it in the first step alone.
+    tip = -1 if sign_left else 1
+    x, y = left + cell / 2, middle + tip * cell * 1.1
+    size = cell * 0.28
+    canvas.polygon([(x - size, y - tip * size), (x + size, y - tip * size), (x, y + tip * size)], WARM)
+    canvas.text("sign: left" if sign_left else "sign: right", left, 14, 24, WARM)
+    canvas.text(f"{position} of {length}", WIDTH - 30, 14, 24, FAINT, "right")
+    agent_x = left + cell * (position + 0.5)
+    agent_y = middle + (turned or 0) * cell * 1.5
+    colour = ACCENT if right is None else GOOD if right else BAD
+    canvas.disc(agent_x, agent_y, cell * 0.32, colour)
+    if right is not None:
+        result = "correct" if right else "wrong" if turned else "out of time"
+        canvas.text(result, WIDTH / 2, HEIGHT - 32, 24, colour if right else BAD, "centre")
+    elif position == 0:
+        canvas.text("the sign is seen here, and never again", left, HEIGHT - 32, 20, TEXT)
+    return canvas.array()
 
 
 if "gymnast/TMaze-v0" not in gym.registry:

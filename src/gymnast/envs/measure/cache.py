@@ -13,7 +13,7 @@ from typing import Any
 
 from gymnast.envs.settings import EnvConfig
 
-# Of the section, what says nothing about how fast or how an env steps.
+# Of the section, what does not affect how fast or how an env steps.
 _IRRELEVANT = {"n_envs", "groups", "backend", "restarts", "spec"}
 
 

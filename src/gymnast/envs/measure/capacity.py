@@ -1,4 +1,4 @@
-"""Whether a rollout of so many envs fits into memory, told before anything large is built."""
+"""Whether a rollout of so many envs fits into memory, checked before anything large is built."""
 
 from __future__ import annotations
 

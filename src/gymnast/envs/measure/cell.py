@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import threading
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from gymnast.envs.backends.worker_process import exit_with_parent, register
+from gymnast.envs.backends.worker_process import register
 from gymnast.envs.build import build_envs
 from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.measure.memory import tree_memory
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.processes.messages import receive, send
+from gymnast.spaces.plain import random_actions
 
 _WARM_UP = 3  # steps that are not counted: libraries load, caches fill
 
@@ -32,10 +29,9 @@ class Measured:
     steps_between_rewards: float | None  # None: there was no reward
 
 
-def main(result_fd: int, lifeline_fd: int) -> None:
-    """Measure what stands on stdin, write it to the pipe as JSON."""
-    threading.Thread(target=exit_with_parent, args=(lifeline_fd,), daemon=True).start()
-    order: dict[str, Any] = json.load(sys.stdin)
+def main(fd: int) -> None:
+    """Measure what is ordered, and answer."""
+    order: dict[str, Any] = receive(fd)
     try:
         register(order["registered"])
         config = EnvConfig.model_validate(order["config"])
@@ -44,8 +40,7 @@ def main(result_fd: int, lifeline_fd: int) -> None:
         answer = {"problem": str(error)}
     except MemoryError:
         answer = {"problem": "there was not enough memory"}
-    with os.fdopen(result_fd, "w") as pipe:
-        json.dump(answer, pipe)
+    send(fd, answer)
 
 
 def measure(config: EnvConfig, n_envs: int, backend: str, seconds: float) -> Measured:

@@ -11,7 +11,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def available_memory() -> int | None:
-    """Bytes that can still be taken, as the machine and a container's limit say; None: unknown."""
+    """Bytes that can still be taken, by the machine and a container's limit; None: unknown."""
     free = [size for size in (_meminfo(), _container()) if size is not None]
     return min(free, default=None)
 

@@ -13,12 +13,12 @@ from gymnast.envs.contract import EnvFailure, Envs
 from gymnast.envs.measure.cache import measured_key, recall, remember
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import random_actions
+from gymnast.spaces.plain import random_actions
 
 STEPS = 200
 _COPIES = 4
 _SECONDS = 3.0  # a slow env is stepped no longer than this
-_FEWEST_STEPS = 20  # of one that is too slow even for these nothing is said
+_FEWEST_STEPS = 20  # an env too slow even for these is not checked
 
 
 def warn_of_same_copies(config: EnvConfig, backend: str, seed: int, obs: np.ndarray | None = None) -> bool:
@@ -76,7 +76,7 @@ def _measure(config: EnvConfig, backend: str, seed: int) -> bool | None:
         finally:
             envs.close()
     except (EnvFailure, GymnastError):
-        return None  # training will meet it too, and say so
+        return None  # training will meet it too, and report it
 
 
 def _alike(rows: np.ndarray) -> bool:

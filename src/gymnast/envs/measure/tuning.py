@@ -5,10 +5,8 @@ The result is remembered for the machine; `env.n_envs: auto` goes by it.
 
 from __future__ import annotations
 
-import json
-import os
+import socket
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -22,17 +20,16 @@ from gymnast.envs.measure.memory import available_memory, shown_memory
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env, one_per_process
 from gymnast.errors import GymnastError
+from gymnast.processes.messages import has_arrived, receive, send
+from gymnast.processes.start import how_it_ended, start_child
 
 N_ENVS = (1, 4, 16, 64)
 LONGEST_ROLLOUT = 2048  # steps, however rare rewards are
 ENOUGH = 0.8  # of the best rate: what more envs gain beyond it is not worth the longer rollouts
 _ALIKE = 0.95  # of a rate: fewer processes or threads do as well
 _START_SECONDS = 30.0  # to build and reset; with it a cell that hangs is given up
+_END_SECONDS = 5.0  # to leave in order after the answer
 _SHARE_OF_MEMORY = 0.9
-_PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    "from gymnast.envs.measure.cell import main; main(*map(int, sys.argv[2:]))"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,33 +249,27 @@ def _run(config: EnvConfig, cell: Cell, seconds: float) -> Cell:
         "backend": cell.backend,
         "seconds": seconds,
     }
-    result, theirs = os.pipe()
-    lifeline, ours = os.pipe()
     limit = _START_SECONDS + 3 * seconds
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), str(theirs), str(lifeline)],
-            pass_fds=(theirs, lifeline),
-            stdin=subprocess.PIPE,
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        child = start_child(
+            "gymnast.envs.measure.cell:main",
+            (theirs.fileno(),),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,
         )
-        os.close(theirs)
-        os.close(lifeline)
-        with os.fdopen(result) as pipe:
-            try:
-                process.communicate(json.dumps(order).encode(), timeout=limit)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        theirs.close()  # kept by the child alone, so that its death closes it
+        try:
+            send(ours.fileno(), order)
+            if not has_arrived(ours.fileno(), limit):
+                child.kill()
                 return replace(cell, problem=f"took longer than {limit:g} s")
-            answer = pipe.read()
-    finally:
-        os.close(ours)
-    if not answer:
-        return replace(cell, problem=f"its process ended with code {process.returncode}")
-    values = json.loads(answer)
+            values = receive(ours.fileno())
+        except (EOFError, OSError):
+            child.process.wait()
+            return replace(cell, problem=f"its process {how_it_ended(child.process.returncode)}")
+        finally:
+            child.end(_END_SECONDS)
     if "problem" in values:
         return replace(cell, problem=values["problem"])
     return replace(cell, measured=Measured(**values))

@@ -11,12 +11,10 @@ import numpy as np
 from gymnast.envs.contract import Envs
 from gymnast.envs.mix.form import MixForm
 from gymnast.envs.mix.mixed import MixedEnvs
-from gymnast.envs.mix.shares import shares
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env, one_per_process
 from gymnast.errors import GymnastError, did_you_mean
-from gymnast.spaces.action_arrays import plain_action_space
-from gymnast.spaces.plain import check_spaces, plain_space
+from gymnast.spaces.plain import check_spaces, plain_action_space, plain_space
 
 
 def build_mix(
@@ -82,7 +80,7 @@ def task_seed(seed: int, index: int) -> int:
 
 
 def mix_form(config: EnvConfig, *, training: bool = True) -> MixForm:
-    """What one policy sees and does; GymnastError says where tasks do not go together."""
+    """What one policy sees and does; GymnastError names tasks that do not fit together."""
     tasks = config.tasks
     spaces = [_plain_spaces(task.env, training) for task in tasks]
     return MixForm(
@@ -109,3 +107,18 @@ def _plain_spaces(config: EnvConfig, training: bool) -> tuple[gym.Space[Any], gy
         return plain_space(env.observation_space), plain_action_space(env.action_space)
     finally:
         env.close()
+
+
+def shares(weights: Sequence[float], n_envs: int) -> list[int]:
+    """Copies of each task: one each, then each further one to the task furthest below its share.
+
+    A task's share is its part of all weights times `n_envs`; of tasks that lack the same the first is
+    served. So no task is more than one copy away from its share, unless a share is below one copy.
+    """
+    wanted = [weight / sum(weights) * n_envs for weight in weights]
+    counts = [1] * len(weights)
+    for _ in range(n_envs - len(weights)):
+        lacks = [share - count for share, count in zip(wanted, counts, strict=True)]
+        # Rounding must not decide between equals.
+        counts[next(i for i, lack in enumerate(lacks) if lack > max(lacks) - 1e-9)] += 1
+    return counts

@@ -11,7 +11,7 @@ import numpy as np
 from gymnast.errors import GymnastError
 from gymnast.spaces.action_form import ActionForm
 
-TASK = "task"  # the entry of a Dict observation that says which task it is
+TASK = "task"  # the entry of a Dict observation that names the task
 OBSERVATION = "observation"  # the entry beside it, where the tasks' own observations are no Dict
 
 Heads = Literal["auto", "shared", "separate"]
@@ -31,7 +31,7 @@ class MixForm:
     ) -> None:
         self.names = tuple(names)
         seen = _common(names, observation_spaces)
-        self.own_observation_space = seen  # of each task, before it is told which it is
+        self.own_observation_space = seen  # of each task, before the task is added
         self.observation_space = _with_task(seen, len(names)) if task_input else seen
         self._joined = task_input and isinstance(self.observation_space, gym.spaces.Box)
         self._prefix = f"{OBSERVATION}/" if task_input and not isinstance(seen, gym.spaces.Dict) else ""
@@ -169,7 +169,7 @@ def _own_choices(names: Sequence[str], spaces: Sequence[gym.Space[Any]], heads: 
 
 
 def _shown(space: gym.Space[Any]) -> str:
-    """A space in short: bounds of a Box matter to nobody here."""
+    """A space in short: bounds of a Box do not matter here."""
     if isinstance(space, gym.spaces.Box):
         return f"Box{list(space.shape)} of {space.dtype}"
     return str(space)

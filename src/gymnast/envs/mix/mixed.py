@@ -12,6 +12,8 @@ from gymnast.envs.backends.groups import groups_of
 from gymnast.envs.backends.in_process import Frame
 from gymnast.envs.contract import EnvFailure, Envs, Step
 from gymnast.envs.mix.form import MixForm
+from gymnast.envs.states import EnvState, check_count, checked_rows, rows_by_part
+from gymnast.errors import GymnastError
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ class MixedEnvs:
         self.reward_parts = _union(part.envs.reward_parts for part in self._parts)
         self.episode_values = _union(part.envs.episode_values for part in self._parts)
         self.carries_state = all(part.envs.carries_state for part in self._parts)
+        self.can_capture = all(part.envs.can_capture for part in self._parts)
         # Which choices are a task's own never changes; what its env forbids beyond that may.
         masked = form.blocks is not None or any(p.envs.masks is not None for p in self._parts)
         self._frames = tuple(self._frame(form.n_logits if masked else 0) for _ in range(2))
@@ -63,7 +66,7 @@ class MixedEnvs:
 
     @property
     def restarts(self) -> int:
-        """Env processes that were started anew, over all tasks."""
+        """Env processes that were restarted, over all tasks."""
         return sum(getattr(part.envs, "restarts", 0) for part in self._parts)
 
     def reset(self) -> np.ndarray:
@@ -81,7 +84,7 @@ class MixedEnvs:
         return self.receive()
 
     def send(self, actions: np.ndarray) -> None:
-        """Every task is told before any is waited for, so that those in other processes step together."""
+        """Every task gets its actions before any is waited for: those in other processes step together."""
         for part in self._parts:
             first, own = self.form.first_choice(part.task), actions[part.rows]
             part.envs.send(own - first if first else own)
@@ -120,8 +123,8 @@ class MixedEnvs:
         }
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
-        """Tasks by name, so that a resume may add, drop or reorder some. Only if the episodes of every
-        task can go on do they: a caller that is given observations takes all of them as new episodes."""
+        """Tasks by name, so that a resume may add, drop or reorder some. Episodes continue only if
+        those of every task can: a caller that gets observations takes all of them as new episodes."""
         saved: dict[str, Any] = snapshot.get("tasks", {}) if snapshot.get("kind") == "mix" else {}
         states = [saved.get(self.form.names[part.task]) for part in self._parts]
         firsts = [
@@ -136,6 +139,49 @@ class MixedEnvs:
                 first = part.envs.restore(_without_episodes(state or {}))
             frame.start(index, part.envs.reset() if first is None else first, part.envs.masks)
         return frame.frame.step.obs
+
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        rows = checked_rows(rows, self.n_envs)
+        states: dict[int, EnvState] = {}
+        for part, places, local in self._by_part(rows):
+            try:
+                own = part.envs.capture(local)
+            except EnvFailure as failure:
+                raise self._told(failure, part) from failure
+            kind = self._task_kind(part)
+            states |= zip(places, (EnvState(kind + state.kind, state.data) for state in own), strict=True)
+        return [states[place] for place in range(len(rows))]
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        rows = checked_rows(rows, self.n_envs)
+        check_count(states, rows)
+        frame, shares = self._frames[self._turn], self._by_part(rows)
+        for part, places, _ in shares:
+            self._check_task(part, [states[place] for place in places])
+        for part, places, local in shares:
+            kind = self._task_kind(part)
+            own = [EnvState(states[i].kind.removeprefix(kind), states[i].data) for i in places]
+            try:
+                obs = part.envs.begin_from(local, own)
+            except EnvFailure as failure:
+                raise self._told(failure, part) from failure
+            frame.put(self._parts.index(part), local, obs, part.envs.masks)
+        return frame.frame.step.obs[rows]
+
+    def _by_part(self, rows: Sequence[int]) -> list[tuple[Part, list[int], list[int]]]:
+        parts = [part.rows for part in self._parts]
+        return [(self._parts[i], places, local) for i, places, local in rows_by_part(rows, parts)]
+
+    def _task_kind(self, part: Part) -> str:
+        return f"task {self.form.names[part.task]}: "
+
+    def _check_task(self, part: Part, states: Sequence[EnvState]) -> None:
+        """Two tasks may be the same env with other settings, whose states mean something else."""
+        kind = self._task_kind(part)
+        for state in states:
+            if not state.kind.startswith(kind):
+                name = self.form.names[part.task]
+                raise GymnastError(f"an env of task '{name}' cannot begin from a state of '{state.kind}'")
 
     def close(self) -> None:
         for part in self._parts:
@@ -156,13 +202,20 @@ class _MixFrame:
             for own in self._masks:
                 own[...] = True
         for values in frame.step.episode_values.values():
-            values.fill(np.nan)  # a task that has no such value never tells it
+            values.fill(np.nan)  # a task that has no such value never reports it
 
     def start(self, index: int, obs: np.ndarray, masks: np.ndarray | None) -> None:
         """A task's first observations."""
         _write(self._obs[index], obs)
         if self._masks is not None and masks is not None:
             self._masks[index][...] = masks
+
+    def put(self, index: int, local: Sequence[int], obs: np.ndarray, masks: np.ndarray | None) -> None:
+        """What some rows of a task see now."""
+        for column, name in self._obs[index]:
+            column[local] = obs if name is None else obs[name]
+        if self._masks is not None and masks is not None:
+            self._masks[index][local] = masks[local]
 
     def take(self, index: int, own: Step, masks: np.ndarray | None) -> None:
         """A task's share of the step."""
@@ -200,7 +253,7 @@ def _union(names: Any) -> tuple[str, ...]:
 
 
 def _without_episodes(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """A snapshot with its random states and no episode to go on with."""
+    """A snapshot with its random states and no episode to continue."""
     kept = {key: value for key, value in snapshot.items() if key != "state"}
     if "envs" in kept:
         kept["envs"] = [{k: v for k, v in env.items() if k != "layers"} for env in kept["envs"]]

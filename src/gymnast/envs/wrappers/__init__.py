@@ -40,7 +40,7 @@ WRAPPERS: dict[str, str] = {
     "resize": "gymnast.envs.wrappers.images:Resize",
     "reward-clip": "gymnast.envs.wrappers.reward:RewardClip",
     "reward-components": "gymnast.envs.wrappers.components:RewardComponents",
-    "reward-scale": "gymnast.envs.wrappers.reward:RewardScale",
+    "reward-scale": "gymnast.envs.wrappers.reward:ScaleReward",
     "sticky-actions": "gymnast.envs.wrappers.frames:StickyActions",
     "time-limit": "gymnast.envs.wrappers.limits:TimeLimit",
 }
@@ -84,7 +84,7 @@ def check_wrapper(config: WrapperConfig) -> type[gym.Wrapper[Any, Any, Any, Any]
 
 
 def is_training_only(wrapper: type[Any]) -> bool:
-    """Whether evaluation leaves it out; a user's class says so with `training_only = True`."""
+    """Whether evaluation leaves it out; a user's class sets `training_only = True`."""
     return bool(getattr(wrapper, "training_only", False))
 
 

@@ -1,4 +1,4 @@
-"""What every wrapper of ours has: a flag, named shares of the reward, and a state that can be carried."""
+"""What every wrapper of ours has: a flag, named shares of the reward, and a state."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class EnvWrapper(gym.Wrapper[Any, Any, Any, Any]):
     action_labels: tuple[str, ...] | None = None  # of the Discrete actions that it makes of the env's own
 
     def get_state(self) -> dict[str, Any]:
-        """What `set_state` needs to go on exactly here; JSON values only."""
+        """What `set_state` needs to continue exactly here: JSON values, arrays, bytes, tuples of them."""
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from what `get_state` gave."""
+        """Continue from what `get_state` gave."""
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
         """Names of the observation's components behind this wrapper, from those before it; None: unknown."""
@@ -52,8 +52,8 @@ def with_part(info: dict[str, Any], name: str, value: float) -> dict[str, Any]:
     return {**info, "reward_parts": parts}
 
 
-def told_number(wrapper: str, name: str, info: dict[str, Any]) -> float:
-    """A number that the env tells in `info`, or a GymnastError that says what it does tell."""
+def info_number(wrapper: str, name: str, info: dict[str, Any]) -> float:
+    """A number in the env's `info`, or a GymnastError that lists what is there."""
     if name not in info:
         raise GymnastError(
             f"wrapper '{wrapper}': the env's info has no '{name}'{did_you_mean(name, info)};"
@@ -62,7 +62,7 @@ def told_number(wrapper: str, name: str, info: dict[str, Any]) -> float:
     try:
         return float(info[name])
     except (TypeError, ValueError):
-        raise GymnastError(f"wrapper '{wrapper}': info['{name}'] is no number but {info[name]!r}") from None
+        raise GymnastError(f"wrapper '{wrapper}': info['{name}'] is not a number: {info[name]!r}") from None
 
 
 def checked_number(

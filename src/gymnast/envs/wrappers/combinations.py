@@ -20,7 +20,7 @@ _MOST_BUTTONS = 12  # 4096 combinations
 
 
 class _OtherActions(EnvWrapper):
-    """Actions that mean others of the env within, whose masks have to be told in the new ones."""
+    """Actions that mean others of the env within, whose masks have to be translated into the new ones."""
 
     def _translated(self, action: Any) -> Any:
         raise NotImplementedError
@@ -254,7 +254,7 @@ def _choices(wrapper: str, space: gym.spaces.MultiDiscrete, actions: Any) -> np.
     for action in _checked_actions(wrapper, actions, "numbers"):
         row = np.asarray(action)
         if not np.issubdtype(row.dtype, np.integer) or not space.contains(row.astype(space.dtype)):
-            raise GymnastError(f"wrapper '{wrapper}': {action!r} is no action of {space}")
+            raise GymnastError(f"wrapper '{wrapper}': {action!r} is not an action of {space}")
         rows.append(row - space.start)
     return np.array(rows, space.dtype)
 

@@ -1,4 +1,4 @@
-"""A wrapper that pays for what an env tells beside its reward."""
+"""A wrapper that pays for what an env reports beside its reward."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import gymnasium as gym
 
-from gymnast.envs.wrappers.base import EnvWrapper, checked_number, told_number, with_part
+from gymnast.envs.wrappers.base import EnvWrapper, checked_number, info_number, with_part
 from gymnast.errors import GymnastError
 
 _NAME = "reward-components"
 
 
 class RewardComponents(EnvWrapper):
-    """Pay for numbers that the env tells in `info`, such as a position, health or a speed.
+    """Pay for numbers that the env gives in `info`, such as a position, health or a speed.
 
     Each is a share of the reward with its own metric, `env/reward_part/<name>`.
 
@@ -35,7 +35,7 @@ class RewardComponents(EnvWrapper):
         if not self.weights and not self.changes:
             raise GymnastError(f"wrapper '{_NAME}': give weights or changes, otherwise it does nothing")
         self.reward_parts = tuple(dict.fromkeys([*self.weights, *self.changes]))
-        self._before: dict[str, float] = {}  # numbers of the step before, as far as they were told
+        self._before: dict[str, float] = {}  # numbers of the step before, as far as they were given
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -46,13 +46,13 @@ class RewardComponents(EnvWrapper):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.env.step(action)
-        told = {name: told_number(_NAME, name, info) for name in self.reward_parts}
+        numbers = {name: info_number(_NAME, name, info) for name in self.reward_parts}
         shares = dict.fromkeys(self.reward_parts, 0.0)
         for name, weight in self.weights.items():
-            shares[name] += weight * told[name]
+            shares[name] += weight * numbers[name]
         for name, weight in self.changes.items():
-            shares[name] += weight * (told[name] - self._before.get(name, told[name]))
-            self._before[name] = told[name]
+            shares[name] += weight * (numbers[name] - self._before.get(name, numbers[name]))
+            self._before[name] = numbers[name]
         total = float(reward)
         for name, share in shares.items():
             total += share

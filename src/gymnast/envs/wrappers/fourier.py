@@ -27,7 +27,7 @@ class Fourier(ObservationChange):
         if not is_vector(space):
             raise GymnastError(f"wrapper 'fourier' is for a vector of numbers, not {space}")
         k = checked_count("fourier", "k", k)
-        # Bounds as wide as the type stand for none.
+        # Bounds as wide as the type mean none.
         bounded = (np.abs(space.low) < 1e6) & (np.abs(space.high) < 1e6) & (space.high > space.low)
         low, high = np.where(bounded, space.low, -1.0), np.where(bounded, space.high, 1.0)
         turns = np.pi * 2.0 ** np.arange(k)[:, None]  # of each wave, over a number's whole range

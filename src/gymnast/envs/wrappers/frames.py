@@ -8,8 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.carried import carried, restored
-from gymnast.envs.snapshot import random_state, set_random_state
+from gymnast.envs.states import random_state, set_random_state
 from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_number
 from gymnast.errors import GymnastError
 
@@ -53,7 +52,7 @@ class FrameSkip(EnvWrapper):
 
 
 class _Random(EnvWrapper):
-    """A generator of its own for each env, from the seed of its first reset, carried across a resume."""
+    """A generator of its own for each env, from the seed of its first reset, kept across a resume."""
 
     training_only = True
     stream: int  # sets the numbers apart from others that are drawn from the same seed
@@ -77,9 +76,9 @@ class _Random(EnvWrapper):
 
 
 class RandomFrameSkip(_Random):
-    """Draw anew at every step for how many frames the `frame-skip` inside holds the action.
+    """Draw at every step for how many frames the `frame-skip` inside holds the action.
 
-    Evaluation leaves this out and keeps the fixed number of `frame-skip`, which must stand before it.
+    Evaluation leaves this out and keeps the fixed number of `frame-skip`, which must come before it.
 
     low, high: least and most frames, each number as likely as any other.
     """
@@ -135,20 +134,8 @@ class StickyActions(_Random):
         return self.env.step(self._done)
 
     def get_state(self) -> dict[str, Any]:
-        done = self._done
-        plain = done is None or isinstance(done, int)  # an np.int64 is none
-        return {**super().get_state(), "done": {"plain": done} if plain else {"array": carried(done)}}
+        return {**super().get_state(), "done": self._done}
 
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
-        done = state["done"]
-        self._done = done["plain"] if "plain" in done else _action(restored(done["array"]))
-
-
-def _action(value: Any) -> Any:
-    """What was carried as an array without axes is a number to an env."""
-    if isinstance(value, dict):
-        return {key: _action(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_action(item) for item in value)
-    return value if value.ndim else value[()]
+        self._done = state["done"]

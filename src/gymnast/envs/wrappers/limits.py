@@ -6,8 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from gymnast.envs.carried import carried, restored
-from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_number, told_number
+from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_number, info_number
 from gymnast.errors import GymnastError
 
 
@@ -80,11 +79,11 @@ class NoProgress(EnvWrapper):
         return obs, reward, terminated, truncated or self._since >= self.steps, info
 
     def _reached(self, info: dict[str, Any]) -> float:
-        return self._return if self.value is None else told_number("no-progress", self.value, info)
+        return self._return if self.value is None else info_number("no-progress", self.value, info)
 
     def get_state(self) -> dict[str, Any]:
-        return {"return": self._return, "best": carried(self._best), "since": self._since}
+        return {"return": self._return, "best": self._best, "since": self._since}
 
     def set_state(self, state: dict[str, Any]) -> None:
         self._return, self._since = float(state["return"]), int(state["since"])
-        self._best = float(restored(state["best"]))  # may be infinite, which JSON does not know
+        self._best = float(state["best"])

@@ -15,7 +15,7 @@ _ALLOWED = {"gravity": (-12.0, 0.0), "wind_power": (0.0, 20.0), "turbulence_powe
 
 
 class LunarLanderPhysics(EnvWrapper):
-    """Draw the physics anew for each episode, so that a policy holds under more than one.
+    """Draw the physics for each episode, so that a policy holds under more than one.
 
     Evaluation keeps it. The wind is switched on when a range for wind or turbulence is given.
 

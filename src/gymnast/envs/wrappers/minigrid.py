@@ -1,4 +1,4 @@
-"""A wrapper for MiniGrid and BabyAI, whose observations are numbers that stand for things, and a text."""
+"""A wrapper for MiniGrid and BabyAI, whose observations are category numbers and a text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from gymnast.envs.wrappers.base import ObservationChange, checked_flag
 from gymnast.errors import GymnastError
 
-# What a cell of MiniGrid's `image` says: kind of thing, colour, state of a door (or direction of an agent).
+# What a cell of MiniGrid's `image` holds: kind of thing, colour, state of a door (or direction of an agent).
 COUNTS = (11, 6, 4)
 # The three numbers as one, and the planes of each: [11 · 6 · 4, 21] uint8.
 _WEIGHTS = np.array([1, COUNTS[0], COUNTS[0] * COUNTS[1]])
@@ -31,14 +31,14 @@ _BABYAI_LENGTH = 36  # four clauses of eight such words ("put the red ball in fr
 
 
 class MiniGridPlanes(ObservationChange):
-    """Show MiniGrid's view as planes of zeros and ones instead of numbers that stand for things.
+    """Show MiniGrid's view as planes of zeros and ones instead of category numbers.
 
     A key is 5 and a ball is 6, but a ball is not a little more than a key: one plane for each kind of
-    thing, colour and state says it in a way that a network can use. Beside `image` there is `direction`,
-    and where the text of the mission differs from episode to episode `mission`: which of its words stand
-    where, in order, of those that can differ.
+    thing, colour and state is a form that a network can use. Beside `image` there is `direction` and,
+    where the text of the mission differs between episodes, `mission`: the numbers of its words, in order,
+    leaving out those that are the same in every mission.
 
-    direction: show where the agent looks.
+    direction: show which way the agent faces.
     mission: show the mission's words, where they can differ.
     """
 

@@ -1,7 +1,7 @@
 """Wrappers that disturb what the agent sees or does. They are for training: evaluation leaves them out
 unless `eval.training_wrappers` is set.
 
-Each env has random numbers of its own, drawn from the seed of its first reset and carried across a
+Each env has random numbers of its own, drawn from the seed of its first reset and kept across a
 resume. A schedule moves with the steps of the env itself, not of the run: with 8 envs,
 `{start: 0.5, end: 0, until: 10k}` has reached 0 after 80,000 env steps of the run.
 """
@@ -15,12 +15,12 @@ import numpy as np
 from pydantic import ValidationError
 
 from gymnast.config.schedules import Schedule
-from gymnast.envs.snapshot import random_state, set_random_state
+from gymnast.envs.states import random_state, set_random_state
 from gymnast.envs.wrappers.base import EnvWrapper
 from gymnast.errors import GymnastError
-from gymnast.spaces.action_arrays import random_actions
 from gymnast.spaces.action_form import ActionForm
 from gymnast.spaces.masks import MaskReader
+from gymnast.spaces.plain import random_actions
 
 _STREAM = 0x2015E  # sets these numbers apart from others drawn from the same seed
 Amount = float | dict[str, Any]

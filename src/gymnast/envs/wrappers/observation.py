@@ -9,7 +9,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.carried import carried, restored
 from gymnast.envs.wrappers.base import EnvWrapper, ObservationChange, checked_count
 from gymnast.errors import GymnastError, did_you_mean
 
@@ -102,10 +101,10 @@ class FrameStack(EnvWrapper):
         return _stacked(self.env.observation_space, list(self._frames))
 
     def get_state(self) -> dict[str, Any]:
-        return {"frames": [carried(frame) for frame in self._frames]}
+        return {"frames": list(self._frames)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        self._frames = deque((restored(frame) for frame in state["frames"]), maxlen=self.k)
+        self._frames = deque(state["frames"], maxlen=self.k)
 
 
 def _copied(obs: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.carried import carried, restored
 from gymnast.envs.wrappers.base import EnvWrapper, checked_count, is_vector
 from gymnast.errors import GymnastError
 
@@ -29,7 +28,7 @@ class _Remembered(EnvWrapper):
         zero = np.zeros(low.shape, np.float32)
         self._zeros = [zero] * k
         self._last: deque[np.ndarray] = deque(self._zeros, maxlen=k)
-        # 0 stands for what was before the episode, so it is always a possible value.
+        # 0 means before the episode, so it is always a possible value.
         low, high = np.tile(np.minimum(low, 0), k), np.tile(np.maximum(high, 0), k)
         space = env.observation_space
         self._is_vector = is_vector(space)
@@ -70,17 +69,17 @@ class _Remembered(EnvWrapper):
         return (*names, *((what,) if count == 1 else (f"{what} {index}" for index in range(count))))
 
     def get_state(self) -> dict[str, Any]:
-        return {"last": [carried(value) for value in self._last]}
+        return {"last": list(self._last)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        self._last = deque((restored(value) for value in state["last"]), maxlen=len(self._zeros))
+        self._last = deque(state["last"], maxlen=len(self._zeros))
 
 
 class PreviousAction(_Remembered):
     """Show the last k actions beside the observation: one-hot where they are choices, else their values.
 
     A vector observation is made longer, a Dict gets the entry `previous_action`, anything else becomes
-    a Dict of `observation` and `previous_action`. Zeros stand for actions before the episode's first.
+    a Dict of `observation` and `previous_action`. Zeros mean actions before the episode's first.
 
     k: how many, oldest first.
     """
@@ -107,7 +106,7 @@ class PreviousReward(_Remembered):
     """Show the last k rewards beside the observation, as this wrapper gets them.
 
     A vector observation is made longer, a Dict gets the entry `previous_reward`, anything else becomes
-    a Dict of `observation` and `previous_reward`. Zeros stand for rewards before the episode's first.
+    a Dict of `observation` and `previous_reward`. Zeros mean rewards before the episode's first.
 
     k: how many, oldest first.
     """

@@ -14,7 +14,7 @@ from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_number
 from gymnast.errors import GymnastError
 
 
-class RewardScale(EnvWrapper):
+class ScaleReward(EnvWrapper):
     """Multiply the reward.
 
     scale: the factor.

@@ -1,4 +1,4 @@
-"""A wrapper that tells what an episode came to, beyond its return and length."""
+"""A wrapper that reports statistics of an episode beyond its return and length."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from gymnast.envs.carried import carried, restored
-from gymnast.envs.wrappers.base import EnvWrapper, told_number
+from gymnast.envs.wrappers.base import EnvWrapper, info_number
 from gymnast.errors import GymnastError
 
 _NAME = "episode-statistics"
@@ -16,14 +15,14 @@ _OF_REWARDS = ("greatest_reward", "least_reward", "mean_reward", "steps_between_
 
 
 class EpisodeStatistics(EnvWrapper):
-    """Tell of each episode how its rewards came, and what numbers of `info` came to.
+    """Report for each episode how its rewards came, and chosen numbers of `info`.
 
     They are metrics, `env/episode/<name>`, and stand in evaluations too: greatest_reward, least_reward,
     mean_reward, steps_between_rewards (the episode's length if none was paid), last_<name>,
     greatest_<name>. Rewards are those of the layer below: put it first for the env's own.
 
-    last: numbers of `info` whose value at the episode's end is told.
-    greatest: numbers of `info` whose greatest value is told.
+    last: numbers of `info` whose value at the episode's end is reported.
+    greatest: numbers of `info` whose greatest value is reported.
     """
 
     def __init__(
@@ -31,8 +30,8 @@ class EpisodeStatistics(EnvWrapper):
     ) -> None:
         super().__init__(env)
         self.last, self.greatest = _checked("last", last), _checked("greatest", greatest)
-        told = [f"last_{name}" for name in self.last] + [f"greatest_{name}" for name in self.greatest]
-        self.episode_values = (*_OF_REWARDS, *told)
+        reported = [f"last_{name}" for name in self.last] + [f"greatest_{name}" for name in self.greatest]
+        self.episode_values = (*_OF_REWARDS, *reported)
         self._begin()
 
     def _begin(self) -> None:
@@ -54,7 +53,7 @@ class EpisodeStatistics(EnvWrapper):
         self._sum += paid
         self._most, self._least = max(self._most, paid), min(self._least, paid)
         for name in self.greatest:
-            self._seen[name] = max(told_number(_NAME, name, info), self._seen.get(name, float("-inf")))
+            self._seen[name] = max(info_number(_NAME, name, info), self._seen.get(name, float("-inf")))
         if terminated or truncated:
             info = {**info, **self._told(info)}
         return obs, reward, terminated, truncated, info
@@ -63,19 +62,17 @@ class EpisodeStatistics(EnvWrapper):
         of_rewards = (self._most, self._least, self._sum / self._steps, self._steps / max(self._paid, 1))
         return {
             **dict(zip(_OF_REWARDS, of_rewards, strict=True)),
-            **{f"last_{name}": told_number(_NAME, name, info) for name in self.last},
+            **{f"last_{name}": info_number(_NAME, name, info) for name in self.last},
             **{f"greatest_{name}": value for name, value in self._seen.items()},
         }
 
     def get_state(self) -> dict[str, Any]:
         numbers = [self._steps, self._paid, self._sum, self._most, self._least]
-        return {"numbers": carried([float(n) for n in numbers]), "seen": carried(self._seen)}
+        return {"numbers": numbers, "seen": dict(self._seen)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        steps, paid, *rest = (float(number) for number in restored(state["numbers"]))
-        self._steps, self._paid = int(steps), int(paid)
-        self._sum, self._most, self._least = rest
-        self._seen = {name: float(value) for name, value in restored(state["seen"]).items()}
+        self._steps, self._paid, self._sum, self._most, self._least = state["numbers"]
+        self._seen = dict(state["seen"])
 
 
 def _checked(argument: str, names: Any) -> tuple[str, ...]:

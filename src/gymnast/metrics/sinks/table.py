@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gymnast.config.plugins import PluginConfig, build_plugin
@@ -17,14 +18,20 @@ SINKS: dict[str, Callable[..., Sink]] = {
 }
 ALWAYS = ("metrics",)  # whatever the config says
 
+SinkBuilder = Callable[["RunFolder"], Sink]
 
-def build_sinks(wanted: tuple[PluginConfig, ...], run: RunFolder) -> list[Sink]:
-    """The sinks that every run has, then those of the `sinks` section."""
-    always = [SINKS[name](run) for name in ALWAYS]
-    return always + [
-        SINKS[plugin.name](run, **plugin.arguments)
-        if plugin.name in SINKS
-        else build_plugin(plugin, Sink, "sinks", SINKS)
-        for plugin in wanted
-        if plugin.name not in ALWAYS
-    ]
+
+def prepare_sinks(wanted: tuple[PluginConfig, ...]) -> list[SinkBuilder]:
+    """How to build the sinks that every run has, then those of the `sinks` section, once there is a folder.
+    What is wrong with the section is found now, before there is one."""
+    builders: list[SinkBuilder] = [SINKS[name] for name in ALWAYS]
+    for plugin in wanted:
+        if plugin.name in SINKS and plugin.name not in ALWAYS:
+            builders.append(partial(SINKS[plugin.name], **plugin.arguments))
+        elif plugin.name not in SINKS:
+            builders.append(partial(_as_it_is, build_plugin(plugin, Sink, "sinks", SINKS)))
+    return builders
+
+
+def _as_it_is(sink: Sink, _run: RunFolder) -> Sink:
+    return sink

@@ -10,6 +10,7 @@ gradients of the blocks are added up.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +28,7 @@ class NumpyNetwork:
     """Parameters, gradients and the two passes."""
 
     xp: ModuleType = np
-    on_gpu = records = False
+    on_gpu = records = wants_one_torch_thread = False
 
     def __init__(self, layout: PolicyLayout) -> None:
         self.layout = layout
@@ -113,8 +114,9 @@ class NumpyNetwork:
         tops = [block.actor_top for block in self._blocks]
         return tops[0] if len(tops) == 1 else np.concatenate(tops)
 
-    def begin_update(self, rng: np.random.Generator) -> None:
+    def updating(self, rng: np.random.Generator) -> AbstractContextManager[None]:
         """Nothing here is random."""
+        return nullcontext()
 
     def to_engine(self, array: Any) -> np.ndarray:
         stacked: np.ndarray = array.stacked() if isinstance(array, StackedRows) else array

@@ -46,7 +46,10 @@ class NumpyStack:
         outputs += self._bias[:, None, :]
         return outputs
 
-    infer = forward
+    def infer(self, x: np.ndarray) -> np.ndarray:
+        outputs = self.forward(x)
+        self._pass = None
+        return outputs
 
     def backward(self, d_outputs: np.ndarray, want_input: bool = False) -> np.ndarray | None:
         done, self._pass = self._pass, None  # going back overwrites what the forward pass kept

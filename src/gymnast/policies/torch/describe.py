@@ -48,7 +48,7 @@ def _node(name: str, module: nn.Module, shapes: dict[int, tuple[int, ...]]) -> N
 def _kind(module: nn.Module) -> str:
     name = type(module).__name__
     if isinstance(module, nn.Conv2d):
-        name = nn.Conv2d.__name__  # that it divides pixels is no news to anybody
+        name = nn.Conv2d.__name__  # also for the one that divides pixels
         stride = f", stride {module.stride[0]}" if module.stride[0] != 1 else ""
         return f"{name} {module.kernel_size[0]} × {module.kernel_size[1]}{stride}"
     return name

@@ -1,4 +1,4 @@
-"""From the encoded observation to features [B, F], in torch.
+"""From the preprocessed observation to features [B, F], in torch.
 
 Each image has an encoder, each embedded choice a table; numbers and one-hots go through as they are;
 all are then joined. An encoder of the user's own takes the place of all that. Encoders are
@@ -72,7 +72,7 @@ class Encoder:
         self._dtype = torch.bfloat16 if self._half else torch.float32  # that convolutions run in
         self.own = ":" in config.encoder
         self._training = True  # as modules are when they are made
-        self.device = torch.device("cpu")  # until `bind` says where the parameters are
+        self.device = torch.device("cpu")  # until `bind` knows where the parameters are
         self.modules: dict[str, nn.Module] = {}  # by the leaf's name; of the user's own: ""
         if self.own:
             self.modules[""] = _build_own(config, self.prepared_space())
@@ -85,7 +85,7 @@ class Encoder:
                 self.modules[part.leaf.name] = nn.Embedding(part.width, config.embedding_size)
 
     def features(self, x: Any) -> torch.Tensor:
-        """[B, F] of a batch as `Policy.encoder` makes it.
+        """[B, F] of a batch as `Policy.preprocess` makes it.
 
         Dropout drops and batch norm goes by the batch in updates alone, which are what needs gradients.
         """
@@ -154,7 +154,7 @@ class Encoder:
         return TensorParts(arranged) if isinstance(x, TensorParts) else arranged[""]
 
     def _prepare(self, part: Input, x: torch.Tensor) -> torch.Tensor:
-        """What a part is for whoever reads it: images float [B, C, H, W] from 0 to 1, numbers [B, D]."""
+        """A part as an encoder reads it: images float [B, C, H, W] from 0 to 1, numbers [B, D]."""
         if part.image is None:
             return x.reshape(len(x), -1) if part.kind == "index" or x.ndim > 2 else x
         images = self._images(part, x).to(torch.float32)
@@ -178,7 +178,7 @@ class Encoder:
         return gym.spaces.Box(*bounds, (part.width * k,), np.float32)
 
     def dry_run(self) -> torch.Tensor:
-        """Features of zeros, to learn how wide they are; a module that misbehaves is told with its name."""
+        """Features of zeros, to learn how wide they are; an error names the module that misbehaves."""
         x = self.zeros(_ROWS)
         try:
             with torch.no_grad():
@@ -195,7 +195,7 @@ class Encoder:
         return result
 
     def zeros(self, rows: int) -> Any:
-        """A batch as `Policy.encoder` makes it, of zeros."""
+        """A batch as `Policy.preprocess` makes it, of zeros."""
         k, parts = self.config.frame_stack, {}
         for part in self.inputs:
             if part.image is not None:
@@ -273,7 +273,7 @@ class Encoder:
 
 
 def _parts_of(x: Any) -> dict[str, Any]:
-    """An encoded batch by the names of its parts; "" where it has but one."""
+    """A preprocessed batch by the names of its parts; "" if there is only one."""
     return x.parts if isinstance(x, TensorParts) else {"": x}
 
 

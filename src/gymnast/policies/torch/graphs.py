@@ -1,7 +1,7 @@
-"""CUDA graphs: a sequence of kernels that is recorded once and then started with one call.
+"""CUDA graphs: a sequence of kernels that is recorded once and then launched with one call.
 
-On a GPU a small network's kernels run faster than Python can start them, and whoever starts them keeps other
-threads waiting. What is recorded works on tensors whose place never changes, so its input is copied there.
+On a GPU a small network's kernels run faster than Python can launch them, and the thread that launches them
+keeps other threads waiting. A recording works on tensors at fixed addresses, so its input is copied there.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Recording:
 
 
 class InferenceGraph:
-    """Outputs, log std and values of a batch of one size; they come back to the CPU in one piece."""
+    """Outputs, log std and values of a batch of one size; they come back to the CPU in one copy."""
 
     def __init__(self, outputs_of: Callable[[Any], tuple[Any, Any, Any, Any]], example: torch.Tensor) -> None:
         self._x = example.clone()
@@ -78,7 +78,7 @@ class InferenceGraph:
 
 
 class StepGraph:
-    """One step of learning from a minibatch of one size, whose figures are summed up on the GPU."""
+    """One step of learning from a minibatch of one size; its metrics are summed on the GPU."""
 
     last: _Recording | None = None  # keeps the memory of the pool for the next one
 
@@ -105,7 +105,7 @@ class StepGraph:
         torch.maximum(self._most, self._found, out=self._most)
 
     def totals(self) -> dict[str, tuple[float, float]]:
-        """Sum and maximum of every figure over all calls."""
+        """Sum and maximum of every metric over all calls."""
         pairs = zip(self._sums.tolist(), self._most.tolist(), strict=True)
         return dict(zip(self.names, pairs, strict=True))
 

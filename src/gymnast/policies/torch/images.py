@@ -8,12 +8,12 @@ import torch
 from torch import nn
 
 from gymnast.errors import GymnastError
+from gymnast.policies.flat import HIDDEN_GAIN
 from gymnast.policies.inputs import ImageForm
 from gymnast.policies.settings import PolicyConfig
 
 NATURE_LEAST = 36  # px: below, nothing is left after its third layer
 _FEATURES = {"nature": 512, "impala": 256, "small": 256}
-_ROOT_2 = 2**0.5
 
 _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "tanh": nn.Tanh,
@@ -144,4 +144,4 @@ def orthogonal_gain(module: nn.Module, activation: str, in_residual: bool) -> fl
     # What a block adds to its input must stay small beside it, or depth makes features grow.
     if in_residual:
         return 0.5
-    return 5 / 3 if activation == "tanh" else _ROOT_2
+    return HIDDEN_GAIN[activation]

@@ -19,7 +19,7 @@ from gymnast.policies.memory_state import Runs
 
 
 class TorchState:
-    """Where the memory of N episodes stands."""
+    """The memory of N episodes."""
 
     def __init__(self, values: torch.Tensor) -> None:
         self.values = values  # [K, N, H]
@@ -39,7 +39,7 @@ class TorchState:
         return TorchState(self.values.clone())
 
     def array(self) -> np.ndarray:
-        """The states [K, N, H] as a checkpoint holds them."""
+        """The states [K, N, H] as a checkpoint stores them."""
         return self.values.cpu().numpy().copy()
 
     def load_array(self, array: np.ndarray) -> None:
@@ -59,7 +59,7 @@ class TorchMemory:
         return TorchState(torch.zeros(memories * self.parts, n, self.size, device=device))
 
     def step(self, features: Iterable[torch.Tensor], state: TorchState) -> list[torch.Tensor]:
-        """Each memory's output [N, H] for its features [N, F]; the state moves one step on."""
+        """Each memory's output [N, H] for its features [N, F]; the state advances one step."""
         values, hidden = state.values, []
         for at, (x, weights) in enumerate(zip(features, self.weights, strict=False)):
             if self.kind == "lstm":

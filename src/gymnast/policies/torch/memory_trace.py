@@ -33,7 +33,7 @@ class MemoryTrace:
     def act(
         self, policy: Policy, t: int, obs: np.ndarray, noise: np.ndarray, masks: np.ndarray | None
     ) -> np.ndarray:
-        """Sampled actions of step t; the states move on."""
+        """Sampled actions of step t; the states advance."""
         if t == 0:
             self._cut_off.clear()
         if t % self.length == 0:
@@ -43,7 +43,7 @@ class MemoryTrace:
         return actions
 
     def ended(self, done: np.ndarray, cut: np.ndarray) -> None:
-        """Episodes of the envs `done` have ended; those of `cut` go on beyond what will be seen of them."""
+        """Episodes of the envs `done` have ended; those of `cut` were truncated."""
         if len(cut):
             self._cut_off.append(self.state.rows(cut))
         self.state.reset(done)
@@ -61,7 +61,7 @@ class MemoryTrace:
         return self.network.recall(x, state).transpose(0, 1)
 
     def load_array(self, array: np.ndarray | None) -> None:
-        """Go on from these states; with None, or those of another memory, from empty ones."""
+        """Continue from these states; with None, or those of another memory, from empty ones."""
         if array is not None and array.shape == tuple(self.state.values.shape):
             self.state.load_array(array)
         else:

@@ -1,6 +1,6 @@
 """The network in torch: the same parameters and the same mathematics as the NumPy engine.
 
-encoded observation → encoder → features [B, F] → trunk MLP(s) → heads. Actor and critic may have
+preprocessed observation → encoder → features [B, F] → trunk MLP(s) → heads. Actor and critic may have
 one trunk each or share one, and one encoder each or share one.
 
 Parameters are leaves that share the memory of one flat vector, and their `.grad`s share the memory
@@ -11,7 +11,8 @@ there are, and nothing loops over parameters to set gradients to zero.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +52,9 @@ class TorchNetwork:
         self.device = torch.device(device)
         self.precision = precision
         self.on_gpu = self.device.type != "cpu"
-        # Acting waits for nothing but its own work: it has a stream of its own, which goes before others.
+        # Acting waits only for its own work: it has a stream of its own, with priority over others.
         self._stream = torch.cuda.Stream(self.device, priority=-1) if self.on_gpu else None
-        if self.on_gpu:  # torch's own thread for backward passes says so once, and then sees to it itself
-            warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current")
-        if self.device.type == "cpu" and layout.n_parameters <= _ONE_THREAD:
-            torch.set_num_threads(1)
+        self.wants_one_torch_thread = not self.on_gpu and layout.n_parameters <= _ONE_THREAD
         flat = FlatParameters(layout.shapes(), self.device)
         self.parameters, self.gradients, self.views = flat.vector, flat.gradients, flat.views
         self.critic_spans = layout.critic_spans()
@@ -68,6 +66,9 @@ class TorchNetwork:
         self._dropout = layout.config.dropout
         own_encoder = layout.encoder is not None and layout.encoder.own
         self._random = self._dropout > 0 or own_encoder  # whether updates draw random numbers
+        # Modules of torch draw from its global generator, whatever else in the process does too.
+        self._draws_globally = self._random and layout.encoder is not None
+        self._generator = torch.Generator(self.device)
         self.records = self.device.type == "cuda" and not self._random and not layout.memories
         self._inference: dict[int, InferenceGraph] = {}  # by the size of the batch
         self._activation = ACTIVATIONS[layout.config.activation]
@@ -88,11 +89,28 @@ class TorchNetwork:
             layers.append((*parts, *statistics))
         return layers
 
-    def begin_update(self, rng: np.random.Generator) -> None:
-        """Before the first forward pass of an update: what dropout will drop follows from the run's own
-        random numbers, which a checkpoint carries."""
-        if self._random:
-            torch.manual_seed(int(rng.integers(2**63)))
+    @contextmanager
+    def updating(self, rng: np.random.Generator) -> Iterator[None]:
+        """Around an update: what dropout drops, and whatever an encoder draws from torch's global generator,
+        follows from the run's own random numbers, which a checkpoint keeps."""
+        seed = int(rng.integers(2**63)) if self._random else None
+        with warnings.catch_warnings() if self.on_gpu else nullcontext(), self._seeded(seed):
+            if self.on_gpu:  # torch warns once from its thread for backward passes, and needs no help
+                warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current")
+            yield
+
+    @contextmanager
+    def _seeded(self, seed: int | None) -> Iterator[None]:
+        if seed is None:
+            yield
+            return
+        self._generator.manual_seed(seed)
+        if not self._draws_globally:
+            yield
+            return
+        with torch.random.fork_rng(devices=[self.device] if self.on_gpu else []):
+            torch.manual_seed(seed)
+            yield
 
     @torch.inference_mode()
     def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -182,7 +200,7 @@ class TorchNetwork:
 
     def arrays(self) -> dict[str, np.ndarray]:
         tensors = self.views | self.buffers
-        # In C order, whatever the order in memory: what is stored knows no engine.
+        # In C order, whatever the order in memory: what is stored does not depend on the engine.
         return {name: tensor.detach().cpu().numpy().copy(order="C") for name, tensor in tensors.items()}
 
     @torch.no_grad()
@@ -192,7 +210,7 @@ class TorchNetwork:
 
     @torch.no_grad()
     def take_from(self, other: TorchNetwork) -> None:
-        """Become what another network of the same layout and device is now."""
+        """Copy the weights of another network of the same layout and device."""
         self.parameters.copy_(other.parameters)
         for name, buffer in self.buffers.items():
             buffer.copy_(other.buffers[name])
@@ -234,8 +252,14 @@ class TorchNetwork:
                 z = functional.layer_norm(z, gain.shape, gain, shift, NORM_EPS)
             h = self._activation(z)
             if self._dropout and updating:
-                h = functional.dropout(h, self._dropout)
+                h = self._dropped(h)
         return h
+
+    def _dropped(self, h: torch.Tensor) -> torch.Tensor:
+        """As torch's own dropout, from this network's own generator."""
+        generator = None if self._draws_globally else self._generator
+        kept = 1.0 - self._dropout
+        return h * torch.empty_like(h).bernoulli_(kept, generator=generator).div_(kept)
 
     def _action_outputs(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         outputs = self._head("action_head", hidden)

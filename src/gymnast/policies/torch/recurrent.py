@@ -33,7 +33,7 @@ class RecurrentNetwork(TorchNetwork):
 
     @torch.inference_mode()
     def act_from(self, x: np.ndarray, state: TorchState) -> tuple[np.ndarray, np.ndarray | None]:
-        """Outputs [A, N] and log std of the actor, as NumPy arrays; the state moves one step on."""
+        """Outputs [A, N] and log std of the actor, as NumPy arrays; the state advances one step."""
         hidden = self._step(x, state)
         outputs, log_std = self._action_outputs(self._mlp(hidden[0], self._actor))
         return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy()

@@ -44,6 +44,7 @@ class TorchStack:
 
     @torch.no_grad()
     def infer(self, x: torch.Tensor) -> torch.Tensor:
+        self._graph = None
         return self._outputs(x)
 
     def _outputs(self, x: torch.Tensor) -> torch.Tensor:
@@ -65,7 +66,7 @@ class TorchStack:
         assert self._graph is not None, "backward needs a forward pass before it"
         (x, outputs), self._graph = self._graph, None
         self.gradients.zero_()
-        # Naming the inputs spares the derivative of x where nobody wants it.
+        # With the inputs named, the derivative of x is computed only if it is wanted.
         run_backward([outputs], [d_outputs], [*self._views.values(), *([x] if want_input else [])])
         return x.grad if want_input else None
 

@@ -1,4 +1,4 @@
-"""Encoded observations as tensors that are sliced as one tensor is: of several parts, or images turned."""
+"""Preprocessed observations that are sliced like one tensor: of several parts, or images turned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TensorParts:
         return TensorParts({name: part[index] for name, part in self.parts.items()})
 
     def tensors(self) -> list[torch.Tensor]:
-        """All of them, in the order of their names' first mention."""
+        """All of them, in the order of their names."""
         return [tensor for part in self.parts.values() for tensor in tensors_of(part)]
 
     def index_select(self, dim: int, index: torch.Tensor) -> TensorParts:
@@ -30,7 +30,7 @@ class TensorParts:
 
 
 def tensors_of(array: Any) -> list[torch.Tensor]:
-    """The tensors that an encoded batch is made of."""
+    """The tensors that a preprocessed batch is made of."""
     return [array] if isinstance(array, torch.Tensor) else array.tensors()
 
 

@@ -13,14 +13,14 @@ from gymnast.metrics.sinks.console import Console
 if TYPE_CHECKING:
     from gymnast.envs.measure.tuning import Tuning
 
-_SECONDS = 0.5  # for each way to step: a run waits for it
+_SECONDS = 0.5  # per way to step: the run waits for it
 
 
 def with_measured_envs(config: Config, console: Console) -> Config:
     """The config with numbers in place of `auto`: what was measured before, or is measured now."""
     if config.env.n_envs != "auto" and config.algo.n_steps != "auto":
         return config
-    from gymnast.envs.measure.tuning import (  # brings subprocess: most runs do without
+    from gymnast.envs.measure.tuning import (  # imports subprocess, which most runs do not need
         N_ENVS,
         remembered,
         tune,
@@ -44,8 +44,8 @@ def _with_steps(config: Config, tuning: Tuning) -> Config:
     between = tuning.steps_between_rewards
     least: int = type(config.algo).model_fields["n_steps"].default
     steps = rollout_steps(between, least)
-    apart = "none were met" if between is None else f"they are {between:.3g} steps apart"
-    _say(f"algo.n_steps={steps} was measured: of rewards under random actions, {apart}")
+    apart = "there are none" if between is None else f"they are {between:.3g} steps apart"
+    _report(f"algo.n_steps={steps} was measured from the rewards of random actions: {apart}")
     return config.model_copy(update={"algo": config.algo.model_copy(update={"n_steps": steps})})
 
 
@@ -58,17 +58,17 @@ def _with_envs(config: Config, tuning: Tuning) -> Config:
     if config.env.n_envs != "auto":
         return config
     best = choose(fitting)
-    _say(f"env.n_envs={best.choice.n_envs} was measured: {best.reason}")
+    _report(f"env.n_envs={best.choice.n_envs} was measured: {best.reason}")
     return config.model_copy(update={"env": best.choice.applied(config.env)})
 
 
 def _misfit(counts: Sequence[int]) -> GymnastError:
     tried = ", ".join(str(count) for count in sorted(set(counts)))
     return GymnastError(
-        f"env.n_envs or algo.n_steps=auto: {tried} envs do not go with the other settings; say"
-        " algo.batch_size as a fraction of the rollout (0.25), or numbers"
+        f"env.n_envs or algo.n_steps=auto: {tried} envs do not fit the other settings; use"
+        " numbers, or a fraction of the rollout for algo.batch_size (0.25)"
     )
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     logging.getLogger("gymnast").warning("%s", text)

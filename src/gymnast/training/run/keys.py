@@ -1,7 +1,7 @@
-"""Keys while training: read from the terminal without blocking, without a thread, and put back as found.
+"""Keys while training: read from the terminal without blocking or a thread; its settings are restored after.
 
-The terminal is switched to single keys only while someone polls, so a crash before the first update leaves
-nothing to repair, and a process in the background or without a terminal is never touched.
+The terminal is switched to single keys at the first poll, so a crash before the first update leaves nothing
+to repair. In the background, or without a terminal, nothing is touched.
 """
 
 from __future__ import annotations
@@ -34,15 +34,18 @@ KEYS_HELP = "c checkpoint · e evaluate · p pause · q stop and save · h help"
 LONG_HELP = (
     "c  save a checkpoint now\n"
     "e  evaluate now\n"
-    "p  pause, and go on\n"
+    "p  pause, or resume\n"
     "q  finish this update, save and stop (resume later with --resume)\n"
     "Ctrl-C does the same as q; twice aborts at once"
 )
-_REQUESTS = {request.value: request for request in Request}
+_REQUESTS = {"c": Request.CHECKPOINT, "e": Request.EVALUATE, "p": Request.PAUSE, "q": Request.STOP}
 
 
 class TerminalKeys:
-    """What the user asked for meanwhile; as a context manager it puts the terminal back whatever happens."""
+    """What the user asked for meanwhile; as a context manager it restores the terminal whatever happens.
+
+    `p` toggles: it means PAUSE to `poll` and RESUME to `wait`, which only a paused loop calls.
+    """
 
     def __init__(
         self,
@@ -57,41 +60,35 @@ class TerminalKeys:
         self._on_suspend = on_suspend
         self._on_resume = on_resume
         self._next_look = 0.0
-        self._kept: set[Request] = set()  # asked for during a pause, due after it
         self._found: list[Any] | None = None  # the terminal's settings as we found them, first time
         self._ours = False  # whether single keys are in force now
         self._handlers: dict[signal.Signals, Any] = {}
 
     @property
     def listening(self) -> bool:
-        """Whether keys can arrive at all; decides if they are worth showing."""
+        """Whether keys can arrive at all; else they need not be shown."""
         return self._fd is not None
 
     def poll(self) -> set[Request]:
-        """The keys pressed since the last call. Cheap: it looks at the terminal 20 times a second at most."""
+        """The keys pressed since the last call. Cheap: it looks at most 20 times per second."""
         if self._fd is None:
             return set()
         now = time.monotonic()
         if now < self._next_look:
             return set()
         self._next_look = now + POLL_SECONDS
-        kept, self._kept = self._kept, set()
-        return kept | self._read(timeout=0.0)
+        return self._read(timeout=0.0)
 
     def wait(self, seconds: float) -> set[Request]:
-        """Sleep until a key arrives or the time is over: what a paused loop does instead of spinning.
-
-        What is asked for besides the pause's end is returned, and once more by the next `poll`.
-        """
+        """Sleep until a key arrives or the time is over: what a paused loop does instead of spinning."""
         if self._fd is None or not self._take_terminal():
             time.sleep(seconds)
             return set()
         requests = self._read(timeout=seconds)
-        self._kept |= requests - {Request.PAUSE}
-        return requests
+        return {Request.RESUME if request is Request.PAUSE else request for request in requests}
 
     def close(self) -> None:
-        """Put the terminal and the signal handlers back; polling again would take them anew."""
+        """Restore the terminal and the signal handlers; polling again would take them again."""
         self._release_terminal()
         for number, old in self._handlers.items():
             signal.signal(number, old)
@@ -112,7 +109,7 @@ class TerminalKeys:
         try:
             ready, _, _ = select.select([self._fd], [], [], timeout)
             pressed = os.read(self._fd, 64) if ready else None
-        except OSError:  # the terminal went away (hang-up): train on without keys
+        except OSError:  # the terminal is gone (hang-up): continue without keys
             pressed = b""
         if pressed is None:
             return set()
@@ -182,7 +179,7 @@ class TerminalKeys:
 
 
 def keys_help() -> str:
-    """One line of what can be pressed; empty where no key can arrive."""
+    """The keys in one line; empty where none can arrive."""
     return KEYS_HELP if _terminal(None) is not None else ""
 
 

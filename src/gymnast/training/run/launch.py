@@ -19,19 +19,21 @@ from gymnast.errors import GymnastError, RunFailed
 from gymnast.metrics.sinks.console import RunHeader
 from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.metrics.sinks.sink import Sinks
-from gymnast.metrics.sinks.table import build_sinks
+from gymnast.metrics.sinks.table import SinkBuilder, prepare_sinks
 from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints, load_checkpoint, rewind
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
 from gymnast.training.loop import run_loop
+from gymnast.training.notices import passed_on
+from gymnast.training.requests import AnyOf
 from gymnast.training.run.auto_envs import with_measured_envs
+from gymnast.training.run.file_requests import FileRequests
 from gymnast.training.run.log import RunLog
-from gymnast.training.run.notices import passed_on
 from gymnast.training.run.observers import Observers
 from gymnast.training.run.outcome import Outcome, Status
 from gymnast.training.run.signals import catch_signals
-from gymnast.training.run.videos import check_films
+from gymnast.training.run.videos import check_videos
 from gymnast.training.run.writer import RunWriter
 from gymnast.training.session import Session, build_session
 from gymnast.training.target_metrics import initial_policy_notice
@@ -46,10 +48,11 @@ def start_run(
     observers: Observers,
 ) -> tuple[RunFolder, Outcome]:
     """Train as a new run. The folder is created only when everything else is built."""
-    check_films(resolved.config)
+    check_videos(resolved.config)
     notices: list[str] = []
     with passed_on(notices.append):
         config = with_measured_envs(resolved.config, observers.console)
+        builders = prepare_sinks(config.sinks)
         session = build_session(config, observers.hooks)
         warn_of_same_copies(config.env, session.envs.backend, config.seed, session.source.last_obs)
     try:
@@ -69,7 +72,7 @@ def start_run(
             notices.append(notice)
         run = create_run(root, resolved.name, dump_config(config), info)
         with run.lock():
-            return run, _train(run, resolved.name, session, notices, observers, row={})
+            return run, _train(run, resolved.name, session, notices, observers, builders, row={})
     finally:
         session.close()
 
@@ -91,7 +94,8 @@ def continue_run(
     with run.lock(), passed_on(notices.append):
         config = load_config(str(run.config_path), overrides).config
         config = with_measured_envs(config, observers.console)
-        check_films(config)
+        check_videos(config)
+        builders = prepare_sinks(config.sinks)
         session = build_session(config, observers.hooks)
         try:
             row = _restore(run, session, fresh_optimizer, notices)
@@ -105,7 +109,7 @@ def continue_run(
             info = describe_process() | {"budget_env_steps": session.budget.total_steps}
             run.note_resume(steps, info, dump_config(config))
             name = str(run.info().get("name") or config.env.id)
-            return _train(run, name, session, notices, observers, row)
+            return _train(run, name, session, notices, observers, builders, row)
         finally:
             session.close()
 
@@ -115,11 +119,11 @@ def _restore(run: RunFolder, session: Session, fresh_optimizer: bool, notices: l
     if not list_checkpoints(run):
         if "init_from" in run.info():
             raise GymnastError(f"run {run.id} was stopped before its first checkpoint; start it again")
-        notices.append("there is no checkpoint yet: starts from the beginning")
+        notices.append("no checkpoint yet: starts from the beginning")
         return {}
     checkpoint = latest_intact(run, notices.append)
     arrays, state, sidecar = load_checkpoint(checkpoint)
-    notices.append(f"continues from step {checkpoint.env_steps:,}")
+    notices.append(f"resumes from step {checkpoint.env_steps:,}")
     notices += session.restore(arrays, state, fresh_optimizer=fresh_optimizer)
     rewind(run, checkpoint)
     return sidecar.metrics
@@ -131,18 +135,19 @@ def _train(
     session: Session,
     notices: list[str],
     observers: Observers,
+    builders: list[SinkBuilder],
     row: dict[str, Any],
 ) -> Outcome:
     """The loop, with its log, sinks, signals and keys around it; whatever happens, the registry is told."""
     console, learner = observers.console, session.learner
-    metrics_file, *others = build_sinks(session.config.sinks, run)
+    metrics_file, *others = [build(run) for build in builders]
     assert isinstance(metrics_file, Recorder)
     sinks = Sinks((metrics_file, console, *others, *observers.sinks), logging.getLogger("gymnast").warning)
     with (
         closing(sinks),
         RunLog(run.log_path) as log,
         passed_on(log.write, partial(sinks.note, style="warning")),
-        observers.requests as requests,
+        AnyOf(observers.requests, FileRequests(run)) as requests,
     ):
         writer = RunWriter(run, session, log.write, metrics_file.sync, row)
         try:
@@ -150,18 +155,18 @@ def _train(
             sinks.started(_header(run, name, session, notices))
             with (
                 catch_signals(sinks.note) as stop,
-                limit_threads(learner.policy.layout, learner.batch_size),
+                limit_threads(learner.policy.network, learner.batch_size),
             ):
                 outcome = run_loop(session, writer, sinks, console, requests, stop)
         except BaseException as error:
             status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             reason = str(error) if isinstance(error, RunFailed) else f"{type(error).__name__}: {error}"
-            with suppress(GymnastError):  # the disk may be what failed; the first error is the one to report
+            with suppress(GymnastError):  # the disk may be what failed; report the first error
                 writer.save_best()
                 writer.finish(_outcome(session, status, reason))
             raise
         writer.finish(outcome)
-        writer.films.at_end(outcome, sinks.note)
+        writer.videos.at_end(outcome, sinks.note)
         sinks.finished(outcome)
     return outcome
 

@@ -1,4 +1,4 @@
-"""run.log: what was said while a run trained, with the time it was said."""
+"""run.log: what was reported while a run trained, with the time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gymnast.runs.files import write_failed
 
 
 class RunLog:
-    """Appends lines; a resumed run goes on in the same file."""
+    """Appends lines; a resumed run continues the same file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -34,5 +34,5 @@ class RunLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):  # what could not be written was said when it was written
+        with suppress(OSError):  # a failed write was reported by `write`
             self._file.close()

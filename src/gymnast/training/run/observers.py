@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from gymnast.metrics.sinks.console import Console, QuietConsole
 from gymnast.metrics.sinks.sink import Sink
 from gymnast.training.hooks import Hook
-from gymnast.training.requests import NoRequests, Requests
+from gymnast.training.requests import AnyOf, Requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,6 @@ class Observers:
     """The console shows progress within an update too; sinks get a report per update; hooks may command."""
 
     console: Console = field(default_factory=QuietConsole)
-    requests: Requests = field(default_factory=NoRequests)
+    requests: Requests = field(default_factory=AnyOf)
     sinks: tuple[Sink, ...] = ()
     hooks: tuple[Hook, ...] = ()

@@ -11,7 +11,7 @@ Status = Literal["solved", "finished", "interrupted", "failed"]
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Solved: an evaluation reached the threshold and training stopped there. Finished: the budget
-    is spent or another stop rule fired. Interrupted: stopped on request, saved, can be resumed."""
+    is spent or another stop rule fired. Interrupted: stopped on request and saved; it can be resumed."""
 
     status: Status
     reason: str

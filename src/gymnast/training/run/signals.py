@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a lost terminal as a polite request: finish the update, save, then leave."""
+"""Ctrl-C, SIGTERM and a lost terminal as a request: finish the update, save, then exit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST_NOTICE = "{name}: finishing this update, then saving — press Ctrl-C agai
 
 @dataclass(slots=True)
 class StopRequest:
-    """What the loop looks at between updates: the name of the signal that asked for the end, if any did."""
+    """What the loop checks between updates: the name of the signal that asked it to stop, if any."""
 
     requested: str | None = None
 
@@ -25,9 +25,8 @@ class StopRequest:
 def catch_signals(notify: Callable[[str], None] | None = None) -> Iterator[StopRequest]:
     """Turn the first SIGINT, SIGTERM or SIGHUP into a request, and the second into KeyboardInterrupt.
 
-    Under `nohup` SIGHUP stays ignored, so that a run outlives its terminal when that was asked for.
-    Python lets only the main thread set handlers; in any other thread this yields a request that no
-    signal will ever set, and whoever owns the main thread decides.
+    Under `nohup` SIGHUP stays ignored, so that the run outlives its terminal. Python lets only the main
+    thread set handlers; in any other thread this yields a request that no signal sets.
     """
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
@@ -41,7 +40,7 @@ def catch_signals(notify: Callable[[str], None] | None = None) -> Iterator[StopR
         if notify is not None:
             notify(FIRST_NOTICE.format(name=request.requested))
 
-    # getsignal() is None for a handler that C code installed: it could not be put back, so it stays.
+    # getsignal() is None for a handler that C code installed: it could not be restored, so it stays.
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     ours = {
         number: old

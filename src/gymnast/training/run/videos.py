@@ -1,6 +1,6 @@
-"""Films that a run makes of itself: with every evaluation, or of its best checkpoint when it is over.
+"""Videos that a run makes of itself: with every evaluation, or of its best checkpoint at the end.
 
-A film is never worth a run: what goes wrong with one is said, and training goes on.
+A video that fails never stops a run: it is logged, and training continues.
 """
 
 from __future__ import annotations
@@ -22,34 +22,35 @@ from gymnast.video.mp4 import require_video
 logger = logging.getLogger("gymnast")
 
 
-def check_films(config: Config) -> None:
-    """Raise MissingExtra, before anything is begun, if films are wanted that cannot be made."""
+def check_videos(config: Config) -> None:
+    """Raise MissingExtra, before anything is started, if videos are wanted that cannot be made."""
     if config.video.record != "never":
         require_video(f"video.record: {config.video.record}")
 
 
-class Films:
-    """What the `video` section asks for, done."""
+class RunVideos:
+    """Records what the `video` section asks for."""
 
     def __init__(self, run: RunFolder, config: Config) -> None:
         self.run, self.config, self.settings = run, config, config.video
 
     def after_evaluation(self, policy: Policy, result: Result, best: bool, value_scale: float | None) -> None:
-        """Film the weights that have just been scored; `value_scale` as `Player` has it."""
+        """Record the weights that have just been evaluated; `value_scale` as `Player` has it."""
         if self.settings.record != "every":
             return
-        from gymnast.video.play import Player
-        from gymnast.video.record import build_stage, film_path, film_player, link_best
+        from gymnast.traces.checkpoint import build_recorded_env
+        from gymnast.traces.recorder import Player
+        from gymnast.video.record import link_best, record_player, video_path
 
         config, settings = self.config, self.settings
-        path = film_path(self.run, result.env_steps)
-        with self._mended(f"the evaluation at step {result.env_steps:,}"):
-            stage = build_stage(config, None)
+        path = video_path(self.run, result.env_steps)
+        with self._warning_on_failure(f"the evaluation at step {result.env_steps:,}"):
+            env = build_recorded_env(config, None)
             try:
                 seed = evaluation_seed(config)
                 rng = sampling_rng(seed, result.env_steps) if config.eval.stochastic else None
-                film_player(
-                    stage,
+                record_player(
+                    env,
                     Player(policy, rng, value_scale),
                     path,
                     episodes=settings.episodes,
@@ -57,35 +58,35 @@ class Films:
                     fps=settings.fps,
                 )
             finally:
-                stage.close()
+                env.close()
             if best:
                 link_best(self.run, path)
 
     def at_end(self, outcome: Outcome, say: Callable[[str], None]) -> None:
-        """Film the best checkpoint of a run that came to its end; one that was stopped is left alone."""
+        """Record the best checkpoint of a run that reached its end; one that was stopped is left alone."""
         if self.settings.record != "best" or outcome.status not in ("solved", "finished"):
             return
         from gymnast.video.record import record_checkpoint
 
         settings = self.settings
-        with self._mended("the best checkpoint"):
-            film = record_checkpoint(
+        with self._warning_on_failure("the best checkpoint"):
+            video = record_checkpoint(
                 resolve(self.run),
                 episodes=settings.episodes,
                 max_steps=settings.max_steps,
                 stochastic=self.config.eval.stochastic,
                 fps=settings.fps,
             )
-            say(f"film: {_shown(film.path)}")
+            say(f"video: {_shown(video.path)}")
 
     @contextmanager
-    def _mended(self, what: str) -> Iterator[None]:
+    def _warning_on_failure(self, what: str) -> Iterator[None]:
         try:
             yield
         except GymnastError as error:
-            logger.warning("there is no film of %s: %s", what, error)
+            logger.warning("there is no video of %s: %s", what, error)
         except Exception as error:  # an env that draws may fail in any way
-            logger.warning("there is no film of %s: %s: %s", what, type(error).__name__, error)
+            logger.warning("there is no video of %s: %s: %s", what, type(error).__name__, error)
 
 
 def _shown(path: Path) -> str:

@@ -15,7 +15,7 @@ from gymnast.runs.store import RunFolder
 from gymnast.training.evaluator import Result, Scored
 from gymnast.training.report import Report
 from gymnast.training.run.outcome import Outcome
-from gymnast.training.run.videos import Films
+from gymnast.training.run.videos import RunVideos
 from gymnast.training.session import Session
 
 Row = dict[str, Any]
@@ -36,7 +36,7 @@ class RunWriter:
         self.run = run
         self.log = log
         self._sync_metrics = sync_metrics
-        self.films = Films(run, session.config)
+        self.videos = RunVideos(run, session.config)
         self._settings = session.config.checkpoint
         self._saved_steps = session.state.env_steps
         self._saved_at = time.monotonic()
@@ -103,10 +103,10 @@ class RunWriter:
         self._best = (bundle, result.score.mean)
 
     def _record_video(self, result: Result, best: bool) -> None:
-        """A video of the weights that have just been scored, where the config asks for one."""
+        """A video of the weights that have just been evaluated, where the config asks for one."""
         s = self._session
         scale = scale_in(self._row, next(iter(s.spec.tasks), None)) if s.learner.uses_critic else None
-        self.films.after_evaluation(s.learner.policy, result, best, scale)
+        self.videos.after_evaluation(s.learner.policy, result, best, scale)
 
     def save_last(self, reason: str) -> None:
         """The best and the final state, unless they are on disk already."""

@@ -1,12 +1,11 @@
 """A single Atari game as a Gymnasium env: for videos, wrappers, RAM and objects.
 
 It plays by the same rules as `native.py` and shows the same pictures, so a policy may go from one to the
-other. Unlike there, all of a game's state can be carried across a resume.
+other. Unlike there, a resume is exact.
 """
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 import gymnasium as gym
@@ -24,6 +23,7 @@ from gymnast.envs.families.atari.games import (
     rom_path,
     step_limit,
 )
+from gymnast.envs.families.atari.sticky import StickyAction
 from gymnast.envs.families.atari.views import make_view
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import GymnastError
@@ -48,6 +48,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
             self._ale.setBool("display_screen", True)
             self._ale.setBool("sound", True)
         self._atari = atari
+        self._sticky = StickyAction(self._ale, atari.sticky)
         self._loaded = False  # it takes a tenth of a second, and a seed asks for it anyway
         if atari.mode is not None or atari.difficulty is not None:
             self._load()
@@ -69,13 +70,15 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self._fire_steps = fire_steps(config, actions)
         self._limit = step_limit(config)
         self._fire_left = self._lives = self._age = 0
-        self._going_on = False  # a life or a point was over: the next reset begins nothing new
+        self._life_lost = False  # a life or a point was over: the next reset begins nothing new
         self._last_seen = np.zeros(0)
+        self._screen: np.ndarray | None = None  # of a state that was set, until ALE draws the next
 
     def _load(self) -> None:
         """Put the cartridge in and set its switches, where ALE checks that there are such positions."""
         self._ale.loadROM(self._rom_path)
         self._loaded = True
+        self._sticky.loaded()
         for name, wanted, known, turn in (
             ("mode", self._atari.mode, self._ale.getAvailableModes, self._ale.setMode),
             (
@@ -100,8 +103,8 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        if self._going_on and seed is None:
-            self._going_on = False
+        if self._life_lost and seed is None:
+            self._life_lost = False
             return self._last_seen, self._info()
         if seed is not None:
             self._ale.setInt("random_seed", seed % 2**31)
@@ -110,11 +113,13 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self._ale.reset_game()
         # As many as ale-py's vectorised games wait.
         waiting = int(self.np_random.integers(0, self._atari.noop_max)) if self._atari.noop_max else 0
+        self._sticky.asked(_NOOP, waiting)
         for _ in range(waiting):
             self._ale.act(_NOOP)
             if self._ale.game_over():
                 self._ale.reset_game()
-        self._going_on = False
+        self._life_lost = False
+        self._screen = None
         self._age, self._lives, self._fire_left = 0, self._ale.lives(), self._fire_steps
         return self._view.begin(), self._info()
 
@@ -131,6 +136,8 @@ class AtariGame(gym.Env[np.ndarray, Any]):
                 terminated = True
                 break
             seen(before_last)
+        self._sticky.asked(code, self._atari.frame_skip - before_last)
+        self._screen = None
         self._age += 1
         truncated = not terminated and self._age >= self._limit
         info = self._info()
@@ -140,7 +147,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
             if lost:
                 self._fire_left = self._fire_steps
             if (lost and self._lives_end) or (paid and self._points_end):
-                terminated = self._going_on = info["life_lost"] = True
+                terminated = self._life_lost = info["life_lost"] = True
         self._lives = lives
         reward = float(paid)
         if self._clip:
@@ -154,23 +161,30 @@ class AtariGame(gym.Env[np.ndarray, Any]):
 
     def render(self) -> np.ndarray | None:
         """The screen as the game shows it, [height, width, 3]; a window is drawn by ALE itself."""
-        return np.asarray(self._ale.getScreenRGB()) if self.render_mode == "rgb_array" else None
+        if self.render_mode != "rgb_array":
+            return None
+        return np.asarray(self._ale.getScreenRGB()) if self._screen is None else self._screen.copy()
 
     def get_state(self) -> dict[str, Any]:
         """All of the game, its random numbers included."""
         return {
-            "ale": base64.b64encode(self._ale.cloneState(include_rng=True).serialize()).decode(),
+            "screen": self.render(),
+            "sticky": self._sticky.get(),
+            "ale": self._ale.cloneState(include_rng=True).serialize(),
             "view": self._view.get_state(),
-            "counters": [self._fire_left, self._lives, self._age, int(self._going_on)],
+            "counters": [self._fire_left, self._lives, self._age, int(self._life_lost)],
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
         from ale_py import ALEState
 
-        self._ale.restoreState(ALEState(base64.b64decode(state["ale"])))
+        self._sticky.set(state["sticky"])
+        self._ale.restoreState(ALEState(state["ale"]))
         self._view.set_state(state["view"])
         self._fire_left, self._lives, self._age, life_lost = state["counters"]
-        self._going_on = bool(life_lost)
+        self._life_lost = bool(life_lost)
+        self._last_seen = self._view.seen()
+        self._screen = state["screen"]  # ALE's own is that of the game before until its next frame
 
 
 def build_game(config: EnvConfig, *, training: bool = True, render_mode: str | None = None) -> AtariGame:

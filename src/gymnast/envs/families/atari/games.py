@@ -14,8 +14,6 @@ import numpy as np
 from gymnast.errors import GymnastError, did_you_mean
 
 if TYPE_CHECKING:
-    from gymnasium.envs.registration import EnvSpec
-
     from gymnast.envs.settings import EnvConfig
 
 PREFIX = "ALE/"
@@ -33,11 +31,6 @@ _OUR_NAMES = {
 }
 
 
-def is_atari(env_id: str) -> bool:
-    """Whether an id is of the Arcade Learning Environment."""
-    return env_id.startswith(PREFIX)
-
-
 def rom_of(env_id: str) -> str:
     """The game behind an id as ale-py names its ROM: ALE/SpaceInvaders-v5 → space_invaders."""
     from gymnast.envs.single import find_spec
@@ -47,13 +40,8 @@ def rom_of(env_id: str) -> str:
     return str(spec.kwargs["game"])
 
 
-def is_old_atari(spec: EnvSpec) -> bool:
-    """Whether an entry of Gymnasium's is a game of before v5, which ale-py registers beside the others."""
-    return str(spec.entry_point).startswith("ale_py") and not is_atari(spec.id)
-
-
 def meant_by(env_id: str) -> str:
-    """What to say of an id that once was a game's (PongNoFrameskip-v4); nothing for any other."""
+    """A hint for an id that once was a game's (PongNoFrameskip-v4); "" for any other."""
     match = re.fullmatch(r"(\w+?)(NoFrameskip|Deterministic)?(-ram)?-v[0-5]", env_id)
     current = f"{PREFIX}{match[1]}-v5" if match else ""
     if find_module("ale_py") is None or not match or not match[1].isalnum():
@@ -126,7 +114,7 @@ class Facts:
 
 @cache
 def facts_of(rom: str) -> Facts:
-    """What ALE says of a game."""
+    """What ALE knows about a game."""
     ale = load_ale()
     ale.loadROM(rom_path(rom))
     height, width = ale.getScreenDims()
@@ -143,7 +131,7 @@ def check_size(config: EnvConfig, facts: Facts) -> None:
 
 
 def load_ale() -> Any:
-    """A new emulator, which says errors alone."""
+    """A new emulator, which prints errors only."""
     from ale_py import ALEInterface, LoggerMode
 
     ALEInterface.setLoggerMode(LoggerMode.Error)

@@ -19,7 +19,8 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.backends.in_process import episode_seed
-from gymnast.envs.contract import EnvFailure, Step
+from gymnast.envs.backends.native import why_single
+from gymnast.envs.contract import CannotCapture, EnvFailure, Step
 from gymnast.envs.families.atari.games import (
     FIRE,
     action_set,
@@ -34,12 +35,14 @@ from gymnast.envs.families.atari.games import (
 from gymnast.envs.measure.cache import cores_of_a_group
 from gymnast.envs.settings import EnvConfig
 
-_NO_SEED = -1  # ALE: go on with the random numbers there are
+_NO_SEED = -1  # ALE: continue with the random numbers there are
 _NEVER = 2**31 - 1
 
 
-def why_not_native_atari(config: EnvConfig) -> str | None:
+def why_not_native(config: EnvConfig, *, training: bool, render_mode: str | None) -> str | None:
     """Why ale-py's vectorised games cannot play this, or None if they can."""
+    if (reason := why_single(config, training=training, render_mode=render_mode)) is not None:
+        return reason
     atari = config.atari
     if atari.obs != "pixels":
         return f"ale-py's vectorised games show pixels alone, not {atari.obs}"
@@ -49,7 +52,12 @@ def why_not_native_atari(config: EnvConfig) -> str | None:
     return None
 
 
-class NativeAtari:
+def build_native(config: EnvConfig, seeds: list[int], *, training: bool, groups: int) -> NativeAtari:
+    """The games of a config; `why_not_native` must have returned None."""
+    return NativeAtari(config, seeds, training=training, groups=groups)
+
+
+class NativeAtari(CannotCapture):
     """N games behind the contract. Observations are ALE's own arrays, new in each step: none is copied."""
 
     backend = "native"
@@ -89,7 +97,7 @@ class NativeAtari:
 
     def _start(self, indices: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         """Begin new games in some envs; the observations of all."""
-        if self._waiting:  # whoever gave up after a failure starts anew
+        if self._waiting:  # a caller that gave up after a failure starts again
             self._waiting = False
             self._ale.recv()
         obs, info = self._ale.reset(indices, seeds)
@@ -163,9 +171,9 @@ class NativeAtari:
         return step.terminated | step.truncated
 
     def _end_future(self, step: Step, where: np.ndarray) -> None:
-        """No value is expected beyond this step of some games, which go on."""
+        """No value is expected beyond this step of some games, which continue."""
         if step.final_obs is None:
-            step.final_obs = step.obs  # nobody begins anew: what is seen last is what is seen next
+            step.final_obs = step.obs  # no game is new: what is seen last is what is seen next
         else:
             step.final_obs[where] = step.obs[where]
         step.terminated = step.terminated | where

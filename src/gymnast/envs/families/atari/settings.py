@@ -12,7 +12,7 @@ Observation = Literal["pixels", "ram", "objects"]
 
 
 class AtariConfig(Section):
-    """Of environments ALE/<Game>-v5; docs/atari.md says where each default comes from."""
+    """Of environments ALE/<Game>-v5; docs/atari.md gives the source of each default."""
 
     obs: Observation = Field(
         "pixels", description="The screen, the 128 bytes of RAM, or positions and speeds read from RAM."
@@ -31,10 +31,10 @@ class AtariConfig(Section):
         True, description="FIRE is pressed for the agent when a game begins and after a lost life."
     )
     episodic_life: bool = Field(
-        True, description="In training, a lost life ends the future of the return; the game goes on."
+        True, description="In training, a lost life ends the future of the return; the game continues."
     )
     episodic_point: bool = Field(
-        False, description="In training, points won or lost end the future of the return; the game goes on."
+        False, description="In training, points won or lost end the future of the return; the game continues."
     )
     clip_reward: bool = Field(True, description="In training, rewards are cut to -1 … 1.")
     sticky: Fraction = Field(

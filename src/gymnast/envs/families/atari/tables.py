@@ -77,7 +77,7 @@ TABLES: dict[str, Table] = {  # by the name of the ROM
 
 
 def table_of(env_id: str, rom: str) -> Table:
-    """The table of a game, or a GymnastError that says for which games there is one."""
+    """The table of a game, or a GymnastError that lists the games with one."""
     if rom not in TABLES:
         known = [f"ALE/{name.title().replace('_', '')}-v5" for name in sorted(TABLES)]
         raise GymnastError(

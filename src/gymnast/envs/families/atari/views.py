@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -34,6 +33,9 @@ class View(Protocol):
 
     def next(self) -> np.ndarray:
         """The observation after a step."""
+
+    def seen(self) -> np.ndarray:
+        """The last observation once more, also of a state that was set."""
 
     def get_state(self) -> dict[str, Any]: ...
 
@@ -80,12 +82,15 @@ class Pixels:
         self._stack[-1] = self._resize(self._raw[0])
         return self._stack.copy()
 
+    def seen(self) -> np.ndarray:
+        return self._stack.copy()
+
     def get_state(self) -> dict[str, Any]:
-        return {"raw": _packed(self._raw), "stack": _packed(self._stack)}
+        return {"raw": self._raw, "stack": self._stack}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        self._raw[...] = _unpacked(state["raw"], self._raw.shape)
-        self._stack[...] = _unpacked(state["stack"], self._stack.shape)
+        self._raw[...] = state["raw"]
+        self._stack[...] = state["stack"]
 
 
 class Ram:
@@ -106,6 +111,9 @@ class Ram:
     def next(self) -> np.ndarray:
         return np.asarray(self._read())
 
+    def seen(self) -> np.ndarray:
+        return self.next()
+
     def get_state(self) -> dict[str, Any]:
         return {}
 
@@ -121,28 +129,27 @@ class Things:
         self._objects = objects
         self._read = ale.getRAM
         self._ram = np.zeros(RAM_BYTES, np.uint8)
+        self._seen = np.zeros(len(objects.names), np.float32)
 
     def begin(self) -> np.ndarray:
         self._read(self._ram)
-        return self._objects.begin(self._ram)
+        self._seen = self._objects.begin(self._ram)
+        return self._seen
 
     def frame(self, before_last: int) -> None:
         """Speeds are of whole steps."""
 
     def next(self) -> np.ndarray:
         self._read(self._ram)
-        return self._objects.next(self._ram)
+        self._seen = self._objects.next(self._ram)
+        return self._seen
+
+    def seen(self) -> np.ndarray:
+        return self._seen.copy()
 
     def get_state(self) -> dict[str, Any]:
-        return self._objects.get_state()
+        return {"objects": self._objects.get_state(), "seen": self._seen}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        self._objects.set_state(state)
-
-
-def _packed(array: np.ndarray) -> str:
-    return base64.b64encode(array.tobytes()).decode()
-
-
-def _unpacked(text: str, shape: tuple[int, ...]) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), np.uint8).reshape(shape)
+        self._objects.set_state(state["objects"])
+        self._seen = state["seen"]

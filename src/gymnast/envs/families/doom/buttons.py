@@ -72,7 +72,7 @@ def label_of(pressed: Sequence[str]) -> str:
 
 
 def button_rows(actions: Sequence[Sequence[str]], buttons: Sequence[str]) -> list[list[int]]:
-    """What each action tells the engine: 1 for each button that is held."""
+    """What each action sends to the engine: 1 for each button that is held."""
     return [[int(button in pressed) for button in buttons] for pressed in actions]
 
 

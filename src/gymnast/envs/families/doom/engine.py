@@ -1,7 +1,7 @@
 """Starting Doom's engine so that nothing of it is left anywhere: no process, no files, no shared memory.
 
 The engine writes its settings into the folder that it is started in, takes signals that are meant for the
-process that plays (Ctrl-C), and goes on waiting when that one is killed. So it is started by a small script,
+process that plays (Ctrl-C), and keeps waiting when that one is killed. So it is started by a small script,
 in a folder of its own, and a guard (`guard.py`) sees to what is left in the end.
 """
 

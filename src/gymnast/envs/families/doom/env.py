@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -29,6 +29,9 @@ from gymnast.envs.families.doom.setup import (
 )
 from gymnast.envs.families.doom.shaping import Shaping, amount
 from gymnast.errors import GymnastError, did_you_mean
+
+if TYPE_CHECKING:
+    from gymnast.envs.settings import EnvConfig
 
 _SEEDS = 2**31  # the engine's seeds are of 32 bits
 _MOST_LOST = 10  # engines of one env that may be replaced
@@ -224,3 +227,20 @@ def _scenario(name: str) -> Scenario:
     if name not in SCENARIOS:
         raise GymnastError(f"unknown scenario '{name}'{did_you_mean(name, SCENARIOS)}")
     return SCENARIOS[name]
+
+
+def build_game(config: EnvConfig, *, training: bool, render_mode: str | None) -> gym.Env[Any, Any]:
+    """The game of `config.id`; evaluation counts the scenario's own reward alone."""
+    env: gym.Env[Any, Any] = DoomEnv(
+        config.id,
+        config.vizdoom,
+        state=config.state,
+        actions=config.actions,
+        action_masks=config.action_masks,
+        shaped=training,
+        render_mode=render_mode,
+        **config.kwargs,
+    )
+    if config.max_episode_steps is not None:
+        env = gym.wrappers.TimeLimit(env, config.max_episode_steps)
+    return env

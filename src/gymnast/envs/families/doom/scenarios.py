@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import gymnasium as gym
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -54,3 +56,12 @@ SCENARIOS: dict[str, Scenario] = {
         whole_game=True,
     ),
 }
+
+
+def register_scenarios() -> None:
+    """Make their ids known to Gymnasium."""
+    for env_id in SCENARIOS:
+        if env_id not in gym.registry:
+            gym.register(
+                env_id, entry_point="gymnast.envs.families.doom.env:DoomEnv", kwargs={"scenario": env_id}
+            )

@@ -11,12 +11,13 @@ from gymnast.errors import GymnastError
 
 Shrink = Callable[[np.ndarray], np.ndarray]
 
-_GRAY = np.array([0.21, 0.72, 0.07], np.float32)  # the engine's own weights of red, green and blue
+_GRAY = (0.21, 0.72, 0.07)  # the engine's own weights of red, green and blue
 
 
 def to_gray(screen: np.ndarray) -> np.ndarray:
-    """[h, w, 3] → [h, w], within one level of what the engine's grey format gives."""
-    gray: np.ndarray = (screen @ _GRAY).astype(np.uint8)
+    """[h, w, 3] → [h, w], exactly as the engine's grey format gives it: in doubles, added in this order."""
+    red, green, blue = (screen[..., channel] * weight for channel, weight in enumerate(_GRAY))
+    gray: np.ndarray = (red + green + blue).astype(np.uint8)
     return gray
 
 

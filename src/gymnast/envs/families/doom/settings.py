@@ -32,7 +32,7 @@ def _known_resolution(value: object) -> object:
         return value.lower() if isinstance(value, str) else value
     width, _, height = value.lower().partition("x")
     if not (width.isdigit() and height.isdigit()):
-        raise ValueError(f"{value!r} is no resolution; write width and height like 160x120")
+        raise ValueError(f"{value!r} is not a resolution; write width and height like 160x120")
 
     def distance(known: str) -> int:
         known_width, _, known_height = known.partition("x")

@@ -1,4 +1,4 @@
-"""Further rewards from what happens in the game: a weight for each thing that a variable tells of.
+"""Further rewards from what happens in the game: a weight for each thing that a variable counts.
 
 Counters are compared with what they were after the last step, and with what they were when the episode
 began: the first step pays for that step alone, and dying for the health that there was.

@@ -24,7 +24,7 @@ class Wad:
 
 @lru_cache(maxsize=16)
 def read_wad(path: Path) -> Wad:
-    """Read the directory of a WAD; GymnastError if there is no such file or it is none."""
+    """Read the directory of a WAD; GymnastError if there is no such file or it is not one."""
     if not path.is_file():
         raise GymnastError(f"env.vizdoom.wad: there is no file {path}")
     try:
@@ -39,7 +39,7 @@ def read_wad(path: Path) -> Wad:
             for index in range(count)
         ]
     except (OSError, struct.error, ValueError) as error:
-        raise GymnastError(f"env.vizdoom.wad: {path} is no WAD file ({error})") from error
+        raise GymnastError(f"env.vizdoom.wad: {path} is not a WAD file ({error})") from error
     # A map is a marker, followed by its lumps: THINGS first, or TEXTMAP in the newer format.
     following = [*names[1:], ""]
     maps = [

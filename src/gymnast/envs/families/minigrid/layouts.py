@@ -18,7 +18,6 @@ from gymnast.envs.single import active_wrappers, find_spec
 from gymnast.envs.wrappers.limits import TimeLimit
 from gymnast.envs.wrappers.minigrid import MiniGridPlanes
 
-_NEVER = 2**62
 # What ends an episode beside the goal and lava, by the class whose `step` says so: the thing that is to be
 # picked up, or the door that is to be opened. Read from the sources of MiniGrid 3.2.
 _TARGETS: dict[str, Callable[[Any], Any]] = {
@@ -33,7 +32,7 @@ _TARGETS: dict[str, Callable[[Any], Any]] = {
 _SAME = ("_reward", "gen_obs", "gen_obs_grid", "get_view_exts", "reset", "front_pos", "dir_vec")
 
 
-def why_not_native_minigrid(config: EnvConfig, *, training: bool) -> str | None:
+def why_not_arrays(config: EnvConfig, *, training: bool) -> str | None:
     """Why these episodes cannot be stepped as arrays, or None if they can."""
     names = [wrapper.name for wrapper in active_wrappers(config, training=training)]
     if names.count("minigrid-planes") != 1:
@@ -73,7 +72,6 @@ class Layout:
     grid: np.ndarray  # [height, width] of `cell_code`
     agent: tuple[int, int]  # x, y
     facing: int
-    limit: int  # the step that truncates it
     mission: np.ndarray  # the numbers of its words; empty if every episode has the same
 
 
@@ -91,7 +89,8 @@ class Layouts:
         self.stride = first.width + 2 * margin
         self.padded_cells = (first.height + 2 * margin) * self.stride
         self._target = _TARGETS[type(first).step.__qualname__]
-        self._limit = _outer_limit(envs[0])
+        self.max_steps: int = first.max_steps  # rewards are computed from it
+        self.limit = min([self.max_steps, *_outer_limits(envs[0])])  # the step that truncates an episode
         self._planes = next(layer for layer in _layers(envs[0]) if isinstance(layer, MiniGridPlanes))
         self.mission_length = self._planes.mission_length
         for base in self._bases:
@@ -109,7 +108,6 @@ class Layouts:
             grid=grid.reshape(self._shape),
             agent=(int(x), int(y)),
             facing=int(base.agent_dir),
-            limit=min(base.max_steps, self._limit),
             mission=self._planes.mission_words(base.mission),
         )
 
@@ -121,10 +119,6 @@ class Layouts:
     def place(self, x: int, y: int) -> int:
         """Index of a cell in a flat grid with a margin."""
         return (y + self._margin) * self.stride + x + self._margin
-
-    def max_steps(self, row: int) -> int:
-        """What rewards are reckoned by: MiniGrid's own limit."""
-        return int(self._bases[row].max_steps)
 
     def random(self, row: int) -> np.random.Generator:
         generator: np.random.Generator = self._bases[row].np_random
@@ -146,12 +140,12 @@ def _layers(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
     return layers
 
 
-def _outer_limit(env: gym.Env[Any, Any]) -> int:
-    """The lowest limit of steps that is set around an env."""
-    limits = [_NEVER]
+def _outer_limits(env: gym.Env[Any, Any]) -> list[int]:
+    """The limits of steps that are set around an env, beside its own."""
+    limits = []
     for layer in _layers(env):
         if isinstance(layer, TimeLimit):
             limits.append(layer.steps)
         elif isinstance(layer, gym.wrappers.TimeLimit):
             limits.append(layer._max_episode_steps)
-    return min(limits)
+    return limits

@@ -15,18 +15,33 @@ import numpy as np
 from gymnast.envs.backends.in_process import Frame, episode_seed, saved_envs
 from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
 from gymnast.envs.families.minigrid import cells
-from gymnast.envs.families.minigrid.layouts import Layouts
+from gymnast.envs.families.minigrid.layouts import Layouts, why_not_arrays
 from gymnast.envs.families.minigrid.sight import Sight
-from gymnast.envs.snapshot import random_state, set_random_state
-from gymnast.spaces.action_arrays import plain_action_space
-from gymnast.spaces.plain import plain_space
+from gymnast.envs.settings import EnvConfig
+from gymnast.envs.single import make_env
+from gymnast.envs.states import EnvState, check_kinds, checked_rows, env_kind, random_state, set_random_state
+from gymnast.spaces.plain import plain_action_space, plain_space
+
+
+def why_not_native(config: EnvConfig, *, training: bool, render_mode: str | None) -> str | None:
+    """Why these episodes cannot be stepped as arrays, or None if they can."""
+    return (
+        "rendering needs single envs"
+        if render_mode is not None
+        else why_not_arrays(config, training=training)
+    )
+
+
+def build_native(config: EnvConfig, seeds: list[int], *, training: bool, groups: int) -> NativeMiniGrid:
+    """The envs of a config; `why_not_native` must have given None."""
+    return NativeMiniGrid([make_env(config, training=training) for _ in seeds], seeds)
 
 
 class NativeMiniGrid(StepsWhenReceived):
     """N grids behind the contract. An agent's place is its index in the flat array of all grids."""
 
     backend = "native"
-    carries_state = True
+    carries_state = can_capture = True
     reward_parts: tuple[str, ...] = ()
     episode_values: tuple[str, ...] = ()
     masks: np.ndarray | None = None
@@ -37,6 +52,7 @@ class NativeMiniGrid(StepsWhenReceived):
         self.observation_space = plain_space(envs[0].observation_space)
         self.action_space = plain_action_space(envs[0].action_space)
         self._layouts = layouts = Layouts(envs)
+        self._kind = f"native > {env_kind(envs[0])}"
         self._sight = Sight(layouts.view, layouts.stride, layouts.see_through_walls)
         self._episodes = [0] * n  # started so far, each
         self._grids = np.full((n, layouts.padded_cells), cells.WALL, np.int64)
@@ -46,7 +62,6 @@ class NativeMiniGrid(StepsWhenReceived):
         self._facing = np.zeros(n, np.int64)
         self._carrying = np.full(n, cells.EMPTY, np.int64)
         self._ages = np.zeros(n, np.int64)  # steps into each episode
-        self._limits = np.zeros(n, np.int64)
         self._missions = np.zeros((n, layouts.mission_length), np.int64)
         self._frames = (Frame(n, self.observation_space, ()), Frame(n, self.observation_space, ()))
         self._turn = 0
@@ -76,7 +91,6 @@ class NativeMiniGrid(StepsWhenReceived):
         self._facing[row] = layout.facing
         self._carrying[row] = cells.EMPTY
         self._ages[row] = 0
-        self._limits[row] = layout.limit
         self._missions[row] = layout.mission
         self._episodes[row] += 1
 
@@ -111,7 +125,7 @@ class NativeMiniGrid(StepsWhenReceived):
         self._ages += 1
         step.rewards.fill(0.0)
         step.terminated[:] = cells.ENDS.take(acts)
-        np.greater_equal(self._ages, self._limits, out=step.truncated)
+        np.greater_equal(self._ages, self._layouts.limit, out=step.truncated)
         for row in cells.MAY_CHANGE.take(acts).nonzero()[0].tolist():
             if self._change(row, int(actions[row]), int(places[row])):
                 step.terminated[row] = True
@@ -134,7 +148,7 @@ class NativeMiniGrid(StepsWhenReceived):
         raise EnvFailure(row, self.seeds[row], f"raised ValueError: Unknown action: {actions[row]}")
 
     def _reward(self, row: int) -> float:
-        return float(1 - 0.9 * (int(self._ages[row]) / self._layouts.max_steps(row)))
+        return 1 - 0.9 * (int(self._ages[row]) / self._layouts.max_steps)
 
     def _change(self, row: int, action: int, place: int) -> bool:
         """Pick up, drop or toggle at a place; whether that ends the episode with a reward."""
@@ -169,12 +183,8 @@ class NativeMiniGrid(StepsWhenReceived):
             {"seed": seed, "episodes": episodes, "random": random_state(self._layouts.random(row))}
             for row, (seed, episodes) in enumerate(zip(self.seeds, self._episodes, strict=True))
         ]
-        names, arrays = zip(*self._state().items(), strict=True)
-        return {
-            "kind": "single",
-            "envs": envs,
-            "state": dict(zip(names, (array.copy() for array in arrays), strict=True)),
-        }
+        state = {name: array.copy() for name, array in self._state().items()}
+        return {"kind": "single", "envs": envs, "state": state}
 
     def _state(self) -> dict[str, np.ndarray]:
         return {
@@ -183,13 +193,36 @@ class NativeMiniGrid(StepsWhenReceived):
             "facing": self._facing,
             "carrying": self._carrying,
             "ages": self._ages,
-            "limits": self._limits,
             "missions": self._missions,
         }
 
+    def capture(self, rows: Sequence[int]) -> list[EnvState]:
+        states = []
+        for row in checked_rows(rows, self.n_envs):
+            state: dict[str, Any] = {name: array[row].copy() for name, array in self._state().items()}
+            state["at"] = state["at"] - self._starts[row]  # within its grid
+            states.append(
+                EnvState.pack(self._kind, state | {"random": random_state(self._layouts.random(row))})
+            )
+        return states
+
+    def begin_from(self, rows: Sequence[int], states: Sequence[EnvState]) -> np.ndarray:
+        rows = checked_rows(rows, self.n_envs)
+        check_kinds(states, rows, self._kind)
+        for row, packed in zip(rows, states, strict=True):
+            state = packed.unpack()
+            set_random_state(self._layouts.random(row), state.pop("random"))
+            for name, array in self._state().items():
+                array[row] = state[name]
+            self._at[row] += self._starts[row]
+        obs = self._next_frame().step.obs
+        self._observe(obs)
+        return obs[rows].copy()
+
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
-        saved, state = saved_envs(snapshot), snapshot.get("state", {})
-        if all(np.shape(state.get(name)) == array.shape for name, array in self._state().items()):
+        saved = saved_envs(snapshot)
+        state = snapshot.get("state", {}) if saved else {}  # another backend may use the name in its own way
+        if all(np.shape(state.get(name, ())) == array.shape for name, array in self._state().items()):
             for name, array in self._state().items():
                 array[:] = state[name]
             for row, env in enumerate(saved):

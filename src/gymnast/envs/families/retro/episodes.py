@@ -40,9 +40,9 @@ class RetroEpisodes(gym.Wrapper[Any, Any, Any, Any]):
         self._lives_variable = lives
         self._end_on_level, self._end_on_life = end_on_level, end_on_life
         self._patience = no_progress_steps
-        # What is told of a finished episode.
-        told = [LEVEL_COMPLETE] if level else []
-        self.episode_values: tuple[str, ...] = (*told, *((PROGRESS,) if PROGRESS in variables else ()))
+        # What is reported about a finished episode.
+        reported = [LEVEL_COMPLETE] if level else []
+        self.episode_values: tuple[str, ...] = (*reported, *((PROGRESS,) if PROGRESS in variables else ()))
         self._level: list[float] = []
         self._lives = 0.0
         self._levels_done = 0
@@ -94,7 +94,7 @@ class RetroEpisodes(gym.Wrapper[Any, Any, Any, Any]):
         return 0.0 if self._lives_variable is None else float(info[self._lives_variable])
 
     def _gains(self, info: dict[str, Any], new_level: bool) -> bool:
-        """Whether `progress` is beyond what it was; a new level counts it anew."""
+        """Whether `progress` is beyond what it was; a new level starts it again."""
         now = float(info[PROGRESS])
         gained = now > self._best
         self._best = now if new_level or gained else self._best

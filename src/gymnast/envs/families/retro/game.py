@@ -1,9 +1,7 @@
-"""One console game as a Gymnasium env: buttons by label, any state to start from, a state that is carried."""
+"""One console game as a Gymnasium env: buttons by label, any state to start from, a state of its own."""
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -57,6 +55,7 @@ class RetroGame(gym.Env[Any, Any]):
         self.action_space = gym.spaces.Discrete(len(self._masks))
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": 60}
         self.render_mode = render_mode
+        self._shown: np.ndarray | None = None  # the screen of a state that was set, until the next frame
         self._noop_max = noop_max
         self._nothing = np.zeros(len(buttons), np.uint8)
         self._ram = obs == "ram"
@@ -98,6 +97,7 @@ class RetroGame(gym.Env[Any, Any]):
         super().reset(seed=seed)
         console = self._console
         console.reset()
+        self._shown = None
         if self._noop_max:
             for _ in range(int(self.np_random.integers(self._noop_max + 1))):
                 if self._frame(self._nothing)[1]:  # a game that is over before anybody plays
@@ -114,6 +114,7 @@ class RetroGame(gym.Env[Any, Any]):
         emulator, data = self._console.em, self._console.data
         emulator.set_button_mask(pressed, 0)
         emulator.step()
+        self._shown = None
         data.update_ram()
         return float(data.current_reward()), bool(data.is_done())
 
@@ -131,17 +132,24 @@ class RetroGame(gym.Env[Any, Any]):
         return screen[rows[:, None], columns]
 
     def render(self) -> np.ndarray | None:
-        return None if self.render_mode is None else self._screen()
+        if self.render_mode is None:
+            return None
+        return self._screen() if self._shown is None else self._shown.copy()
 
     def get_state(self) -> dict[str, Any]:
-        """The whole console, as text: a megabyte that packs to a hundredth."""
-        packed = zlib.compress(self._console.em.get_state(), 1)
-        return {"emulator": base64.b64encode(packed).decode()}
+        """The whole console: a megabyte, which compresses to a hundredth."""
+        # The library fills a part of the megabyte and leaves what was in memory in the rest. Zeros that were
+        # there just before are the most likely to be, and zeros compress.
+        size = len(self._console.em.get_state())
+        zeros = bytearray(size)
+        del zeros
+        return {"emulator": self._console.em.get_state(), "screen": self.render()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        self._console.em.set_state(zlib.decompress(base64.b64decode(state["emulator"])))
+        self._console.em.set_state(state["emulator"])
         self._console.data.reset()
         self._console.data.update_ram()
+        self._shown = state["screen"]
 
     def close(self) -> None:
         """Switch the console off: the next one in this process can be started."""
@@ -158,7 +166,7 @@ def _checked(key: str, value: str | None, known: list[str], game: str, what: str
 
 
 def _switched_on(**arguments: Any) -> Any:
-    """The library's env; what it says of a second emulator is said in our words."""
+    """The library's env; its error about a second emulator becomes ours."""
     try:
         return stable_retro.RetroEnv(**arguments)
     except RuntimeError as error:

@@ -32,7 +32,7 @@ class Imported:
     folder: Path  # where ROMs are kept
     games: dict[str, str] = field(default_factory=dict)  # game → the file that was taken
     already: dict[str, str] = field(default_factory=dict)  # was there before
-    unknown: list[str] = field(default_factory=list)  # look like ROMs, but are none that is known
+    unknown: list[str] = field(default_factory=list)  # look like ROMs, but are not known ones
     unreadable: dict[str, str] = field(default_factory=dict)  # file → why
 
     def as_json(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _take_zip(file: IO[bytes], shown: str, known: Known, result: Imported, depth
 def _keep(name: str, file: IO[bytes], shown: str, known: Known, result: Imported) -> bool:
     """Copy a file into the user's folder if its hash is that of a game."""
     try:
-        content, sha1 = stable_retro.data.groom_rom(name, file)  # an NES header is no part of the hash
+        content, sha1 = stable_retro.data.groom_rom(name, file)  # an NES header is not part of the hash
     except ValueError:  # larger than any cartridge
         return False
     if sha1 not in known:

@@ -14,8 +14,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import stable_retro
 import stable_retro.data
+from gymnasium.envs.registration import EnvSpec
 
 from gymnast.errors import GymnastError, did_you_mean
 
@@ -110,7 +112,7 @@ def states(folder: str) -> list[str]:
 
 
 def default_state(folder: str) -> str | None:
-    """Where the game starts if nothing is said."""
+    """Where the game starts by default."""
     state = _json(folder, "metadata.json").get("default_state")
     return None if state is None else str(state)
 
@@ -174,5 +176,20 @@ def _json(folder: str, name: str) -> dict[str, Any]:
     try:
         content = json.loads(Path(path).read_text())
     except ValueError as error:
-        raise GymnastError(f"{path} is no JSON: {error}") from error
+        raise GymnastError(f"{path} is not JSON: {error}") from error
     return content if isinstance(content, dict) else {}
+
+
+def register_games() -> None:
+    """Make every game known to Gymnasium as `Retro/<Game>`; building one shows whether its ROM is there."""
+    # Straight into the registry: `gym.register` compares each with all others, a second for a thousand.
+    for name in games():
+        spec = EnvSpec(
+            PREFIX + name, entry_point="gymnast.envs.families.retro.game:RetroGame", kwargs={"game": name}
+        )
+        gym.registry.setdefault(spec.id, spec)
+
+
+def games_without_rom() -> set[str]:
+    """Ids that cannot be played: the library knows a thousand games, of which few are there."""
+    return {PREFIX + name for name in games().keys() - games_with_roms().keys()}

@@ -1,4 +1,4 @@
-"""Shaped rewards from a game's variables: for training alone, each share told apart."""
+"""Shaped rewards from a game's variables: for training only, each share reported."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def resolve_shares(
         if variable is None:
             known = f"; parts that are known for it: {', '.join(table)}" if table else ""
             raise GymnastError(
-                f"{key}: say which variable of {game} it counts{did_you_mean(name, table)}{known}"
+                f"{key}: give the variable of {game} it counts{did_you_mean(name, table)}{known}"
             )
         if variable not in variables:
             raise GymnastError(
@@ -56,7 +56,7 @@ def resolve_shares(
                 f" it has {', '.join(sorted(variables))}"
             )
         if weight is None:
-            raise GymnastError(f"{key}: say what one unit of {variable} is worth: weight")
+            raise GymnastError(f"{key}: give what one unit of {variable} is worth: weight")
         limit = usual.limit if part.limit is None else part.limit
         shares[name] = Share(variable, part.counts or usual.counts or "change", weight, limit)
     return shares

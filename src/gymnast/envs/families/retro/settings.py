@@ -23,7 +23,7 @@ class RewardPart(Section):
     )
     weight: float | None = Field(None, description="What one unit is worth.")
     limit: float | None = Field(
-        None, gt=0, description="A larger change in one step is no play (a new level, a reset) and counts 0."
+        None, gt=0, description="A larger change in one step is a new level or a reset, and counts 0."
     )
 
     @model_validator(mode="before")
@@ -63,7 +63,7 @@ class RetroConfig(Section):
     )
     frame_skip: PositiveCount = Field(4, description="Frames that an action is held for.")
     random_frame_skip: tuple[PositiveCount, PositiveCount] | None = Field(
-        None, description="In training: least and most frames instead, drawn anew at every step."
+        None, description="In training: least and most frames instead, drawn at every step."
     )
     sticky: Fraction = Field(
         0.25, description="In training: chance in each frame that the buttons stay as they were."

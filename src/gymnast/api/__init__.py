@@ -1,0 +1,125 @@
+"""Everything the command line does, from Python, as typed data.
+
+>>> from gymnast import api
+>>> run = api.train("CartPole-v1:ppo", overrides={"seed": 3})
+>>> api.evaluate(f"{run.id}/@best", episodes=100).mean_return
+
+A name is imported when it is first used, so importing this package costs next to nothing. A new use-case is
+a function in one of the modules, one line in `_PUBLIC` and one below `TYPE_CHECKING`. No public name may be
+that of a module here: importing the module would replace it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gymnast.api.config import ConfigKey as ConfigKey
+    from gymnast.api.config import FormattedFile as FormattedFile
+    from gymnast.api.config import ShownConfig as ShownConfig
+    from gymnast.api.config import Validation as Validation
+    from gymnast.api.config import config_keys as config_keys
+    from gymnast.api.config import format_configs as format_configs
+    from gymnast.api.config import settings_page as settings_page
+    from gymnast.api.config import show_config as show_config
+    from gymnast.api.config import validate_configs as validate_configs
+    from gymnast.api.control import checkpoint_run as checkpoint_run
+    from gymnast.api.control import pause_run as pause_run
+    from gymnast.api.control import resume_paused_run as resume_paused_run
+    from gymnast.api.control import run_state as run_state
+    from gymnast.api.control import stop_run as stop_run
+    from gymnast.api.control import watch_run as watch_run
+    from gymnast.api.detached import DetachedRun as DetachedRun
+    from gymnast.api.detached import start_detached as start_detached
+    from gymnast.api.envs import EnvEntry as EnvEntry
+    from gymnast.api.envs import Wrapper as Wrapper
+    from gymnast.api.envs import WrapperArgument as WrapperArgument
+    from gymnast.api.envs import families_not_installed as families_not_installed
+    from gymnast.api.envs import list_envs as list_envs
+    from gymnast.api.envs import list_wrappers as list_wrappers
+    from gymnast.api.evaluation import Evaluation as Evaluation
+    from gymnast.api.evaluation import TaskEvaluation as TaskEvaluation
+    from gymnast.api.evaluation import evaluate as evaluate
+    from gymnast.api.extend import Adjust as Adjust
+    from gymnast.api.extend import Hook as Hook
+    from gymnast.api.extend import Report as Report
+    from gymnast.api.extend import Sink as Sink
+    from gymnast.api.extend import Stop as Stop
+    from gymnast.api.metrics import MetricSpec as MetricSpec
+    from gymnast.api.metrics import list_metrics as list_metrics
+    from gymnast.api.metrics import metric_bounds as metric_bounds
+    from gymnast.api.metrics import metrics_page as metrics_page
+    from gymnast.api.networks import Network as Network
+    from gymnast.api.networks import NetworkNode as NetworkNode
+    from gymnast.api.networks import describe_network as describe_network
+    from gymnast.api.networks import load_policy as load_policy
+    from gymnast.api.networks import load_task_policy as load_task_policy
+    from gymnast.api.roms import Game as Game
+    from gymnast.api.roms import GameDetails as GameDetails
+    from gymnast.api.roms import ImportedRoms as ImportedRoms
+    from gymnast.api.roms import count_known_games as count_known_games
+    from gymnast.api.roms import import_roms as import_roms
+    from gymnast.api.roms import list_games as list_games
+    from gymnast.api.roms import show_game as show_game
+    from gymnast.api.run import Overrides as Overrides
+    from gymnast.api.run import Run as Run
+    from gymnast.api.runs import Comparison as Comparison
+    from gymnast.api.runs import RunEntry as RunEntry
+    from gymnast.api.runs import RunSummary as RunSummary
+    from gymnast.api.runs import best_runs as best_runs
+    from gymnast.api.runs import compare_runs as compare_runs
+    from gymnast.api.runs import delete_runs as delete_runs
+    from gymnast.api.runs import find_run as find_run
+    from gymnast.api.runs import list_runs as list_runs
+    from gymnast.api.runs import runs_folder as runs_folder
+    from gymnast.api.runs import show_run as show_run
+    from gymnast.api.smoke import SMOKE_STAGES as SMOKE_STAGES
+    from gymnast.api.smoke import SmokeOutcome as SmokeOutcome
+    from gymnast.api.smoke import SmokePreset as SmokePreset
+    from gymnast.api.smoke import smoke_presets as smoke_presets
+    from gymnast.api.smoke import try_presets as try_presets
+    from gymnast.api.training import parse_count as parse_count
+    from gymnast.api.training import parse_duration as parse_duration
+    from gymnast.api.training import resume as resume
+    from gymnast.api.training import train as train
+    from gymnast.api.tuning import EnvTuning as EnvTuning
+    from gymnast.api.tuning import TunedCell as TunedCell
+    from gymnast.api.tuning import shown_memory as shown_memory
+    from gymnast.api.tuning import tune_envs as tune_envs
+    from gymnast.api.video import Video as Video
+    from gymnast.api.video import progress_video as progress_video
+    from gymnast.api.video import record_video as record_video
+
+_PUBLIC: dict[str, str] = {  # module → the names it offers
+    "training": "train resume parse_count parse_duration",
+    "run": "Run Overrides",
+    "runs": "RunEntry RunSummary Comparison list_runs show_run compare_runs best_runs delete_runs find_run"
+    " runs_folder",
+    "detached": "DetachedRun start_detached",
+    "control": "stop_run pause_run resume_paused_run checkpoint_run watch_run run_state",
+    "extend": "Hook Sink Adjust Stop Report",
+    "evaluation": "Evaluation TaskEvaluation evaluate",
+    "video": "Video record_video progress_video",
+    "networks": "Network NetworkNode describe_network load_policy load_task_policy",
+    "envs": "EnvEntry Wrapper WrapperArgument list_envs families_not_installed list_wrappers",
+    "tuning": "EnvTuning TunedCell tune_envs shown_memory",
+    "config": "ShownConfig Validation FormattedFile ConfigKey show_config validate_configs format_configs"
+    " config_keys settings_page",
+    "metrics": "MetricSpec list_metrics metric_bounds metrics_page",
+    "roms": "Game GameDetails ImportedRoms import_roms list_games show_game count_known_games",
+    "smoke": "SMOKE_STAGES SmokeOutcome SmokePreset smoke_presets try_presets",
+}
+_MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'gymnast.api' has no attribute {name!r}")
+    value = getattr(import_module(f"gymnast.api.{_MODULE_OF[name]}"), name)
+    globals()[name] = value  # found directly from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_MODULE_OF)

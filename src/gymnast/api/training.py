@@ -1,0 +1,103 @@
+"""Training: start a run, or resume one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gymnast.api.run import Overrides, Run, folder_of, read_checkpoint
+
+if TYPE_CHECKING:
+    from gymnast.metrics.sinks.console import Console
+    from gymnast.metrics.sinks.sink import Sink
+    from gymnast.training.hooks import Hook
+    from gymnast.training.requests import Requests
+    from gymnast.training.run.observers import Observers
+
+
+def train(
+    reference: str,
+    *,
+    overrides: Overrides = (),
+    max_env_steps: int | None = None,
+    wall_time: float | None = None,
+    init_from: str | None = None,
+    runs_dir: str | Path | None = None,
+    console: Console | None = None,
+    requests: Requests | None = None,
+    sinks: Sequence[Sink] = (),
+    hooks: Sequence[Hook] = (),
+) -> Run:
+    """Train what `reference` names (a preset, a file, or any registered env) as a new run.
+
+    `console` shows progress, `requests` may ask for something while it trains, `sinks` get a report per
+    update, and `hooks` may change hyperparameters or stop the run.
+    """
+    from gymnast.config.load import load_config
+    from gymnast.runs.store import runs_root
+    from gymnast.training.run.launch import start_run
+
+    resolved = load_config(reference, _with_budget(overrides, max_env_steps, wall_time))
+    start = read_checkpoint(init_from, runs_dir)[:2] if init_from is not None else None
+    return Run(*start_run(resolved, runs_root(runs_dir), start, _observers(console, requests, sinks, hooks)))
+
+
+def resume(
+    run: str | Run = "@last",
+    *,
+    overrides: Overrides = (),
+    fresh_optimizer: bool = False,
+    max_env_steps: int | None = None,
+    wall_time: float | None = None,
+    runs_dir: str | Path | None = None,
+    console: Console | None = None,
+    requests: Requests | None = None,
+    sinks: Sequence[Sink] = (),
+    hooks: Sequence[Hook] = (),
+) -> Run:
+    """Resume a run from its last checkpoint: exactly, or with changed settings."""
+    from gymnast.training.run.launch import continue_run
+
+    folder = folder_of(run, runs_dir)
+    changes = _with_budget(overrides, max_env_steps, wall_time)
+    observers = _observers(console, requests, sinks, hooks)
+    return Run(folder, continue_run(folder, changes, fresh_optimizer, observers))
+
+
+def _observers(
+    console: Console | None, requests: Requests | None, sinks: Sequence[Sink], hooks: Sequence[Hook]
+) -> Observers:
+    from gymnast.metrics.sinks.console import QuietConsole
+    from gymnast.training.requests import AnyOf
+    from gymnast.training.run.observers import Observers
+
+    return Observers(console or QuietConsole(), requests or AnyOf(), tuple(sinks), tuple(hooks))
+
+
+def parse_count(text: str) -> int:
+    """'300k', '2M' or '1e6' as a number; ValueError if it is not a count."""
+    from gymnast.config import values
+
+    return values.parse_count(text)
+
+
+def parse_duration(text: str) -> float:
+    """'90s', '10m' or '2h' in seconds; ValueError if it is not a duration."""
+    from gymnast.config import values
+
+    return values.parse_duration(text)
+
+
+def _with_budget(
+    overrides: Overrides, max_env_steps: int | None, wall_time: float | None
+) -> list[Any] | dict[str, Any]:
+    """The two budget options are overrides like any other; env steps replace vectorised ones."""
+    changes: dict[str, Any] = {}
+    if max_env_steps is not None:
+        changes |= {"budget.env_steps": max_env_steps, "budget.vec_steps": None}
+    if wall_time is not None:
+        changes["budget.wall_time"] = wall_time
+    if isinstance(overrides, Mapping):
+        return {**overrides, **changes}
+    return [*overrides, *(f"{key}={'null' if value is None else value}" for key, value in changes.items())]
