@@ -183,8 +183,9 @@ def test_several_variants_are_offered_as_commands() -> None:
     with pytest.raises(SeveralVariantsError) as caught:
         load_config("MountainCar-v0")
     assert str(caught.value) == (
-        "MountainCar-v0 has 2 variants; choose one:\n"
-        "  gymnast train MountainCar-v0:ppo\n  gymnast train MountainCar-v0:ppo-count"
+        "MountainCar-v0 has 3 variants; choose one:\n"
+        "  gymnast train MountainCar-v0:ppo\n  gymnast train MountainCar-v0:ppo-count\n"
+        "  gymnast train MountainCar-v0:ppo-rnd"
     )
 
 

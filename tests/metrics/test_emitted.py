@@ -41,6 +41,7 @@ RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("CartPole-v1:ppo", _PPO | {"env.backend": "workers", "env.wrappers": ["episode-statistics"]}),
     ("CartPole-v1:reinforce", {"algo.baseline": "none"}),
     ("Pendulum-v1:ppo", _PPO),
+    ("MountainCar-v0:ppo-rnd", _PPO),
     ("MinAtar/Mix:ppo", _PPO | {"algo.normalize_reward": True, "env.wrappers": ["episode-statistics"]}),
 )
 

@@ -90,7 +90,8 @@ def leaf_keys(
     known: set[str] = set()
     for name, field in model.model_fields.items():
         nested = nested_sections(field.annotation)
-        if not nested or "tuple" in str(field.annotation) or is_map(field.annotation):
+        unset = data is not None and name in data and data[name] is None  # a section that may be left out
+        if not nested or unset or "tuple" in str(field.annotation) or is_map(field.annotation):
             yield (*prefix, name)
             continue
         below = None if data is None else data.get(name) or {}

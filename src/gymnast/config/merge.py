@@ -1,8 +1,8 @@
 """Merging config layers, remembering which layer each key came from.
 
-Maps merge and lists replace. Two maps are replaced as a whole because the old keys would have no
-meaning beside the new ones: `algo` and its `optimizer` when their `name` changes, and a schedule that
-is written in another form. A step budget in one unit replaces one in the other.
+Maps merge and lists replace. Some maps are replaced as a whole because the old keys would have no
+meaning beside the new ones: `algo`, its `optimizer`, `explore` and its `cells` when their `name` changes,
+and a schedule that is written in another form. A step budget in one unit replaces one in the other.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from typing import Any
 
 from gymnast.algorithms.table import DEFAULT_ALGO
 from gymnast.config.fields import Keys
+
+# Sections for which a name alone may be written: `explore: count` is short for `explore: {name: count}`
+_NAME_ALONE: tuple[Keys, ...] = (("explore",), ("explore", "cells"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +53,8 @@ class Merged:
             here = (*path, key)
             old = into.get(key)
             self.origins[here] = layer
+            if isinstance(value, str) and here in _NAME_ALONE:
+                value = {"name": value}
             if isinstance(value, dict) and isinstance(old, dict) and not _replaces(here, old, value):
                 self._merge(old, value, here, layer)
                 continue
@@ -82,9 +87,9 @@ class Merged:
 def _replaces(path: Keys, old: dict[str, Any], new: dict[str, Any]) -> bool:
     if path == ("algo",):
         return "name" in new and new["name"] != old.get("name", DEFAULT_ALGO)
-    if path == ("algo", "optimizer"):
+    if path == ("algo", "optimizer") or path in _NAME_ALONE:
         return "name" in new and new["name"] != old.get("name")
-    if len(path) == 2 and path[0] == "algo" and ("start" in new or "points" in new):
+    if len(path) == 2 and path[0] in ("algo", "explore") and ("start" in new or "points" in new):
         return _kind(new) != _kind(old) and _kind(new) is not None
     return False
 

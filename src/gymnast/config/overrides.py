@@ -17,13 +17,21 @@ Override = tuple[tuple[str, ...], Any]
 
 COMMAND_LINE = "command line"
 FROM_PYTHON = "overrides"
-_NAMES = (("algo", "name"), ("algo", "optimizer", "name"))  # a changed one empties the map beside it
+# A changed one empties the map beside it.
+_NAMES = (
+    ("algo", "name"),
+    ("algo", "optimizer", "name"),
+    ("explore",),
+    ("explore", "name"),
+    ("explore", "cells"),
+    ("explore", "cells", "name"),
+)
 
 
 def apply_overrides(merged: Merged, overrides: Overrides) -> None:
     """Lay the overrides over everything else, a changed name first: it empties the old map."""
     label, pairs = _read(overrides)
-    for path, value in sorted(pairs, key=lambda pair: pair[0] not in _NAMES):
+    for path, value in sorted(pairs, key=lambda pair: len(pair[0]) if pair[0] in _NAMES else 99):
         path, value = _whole_list(merged, path, value, label)
         for depth in range(1, len(path)):
             _open_map(merged, path[:depth], path, label)

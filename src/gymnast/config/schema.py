@@ -14,6 +14,8 @@ from gymnast.config.schedules import Schedule, takes_schedule
 from gymnast.config.values import MisfitError, Section
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import did_you_mean
+from gymnast.parts.bonus import BonusSettings, NoBonusConfig
+from gymnast.parts.explore import ExploreConfig
 from gymnast.policies.settings import PolicyConfig
 from gymnast.rollout.settings import EvalConfig, memory_problems
 from gymnast.training.settings import BudgetConfig, CheckpointConfig, InterventionConfig, StopConfig
@@ -53,6 +55,9 @@ class Config(Section):
     env: EnvConfig = Field(description="The environment.")
     policy: PolicyConfig = Field(default_factory=PolicyConfig, description="The network.")
     algo: AlgoConfig = Field(default_factory=PPOConfig, description="The learner.")
+    explore: ExploreConfig = Field(
+        default_factory=NoBonusConfig, description="A bonus for exploring, beside the environment's reward."
+    )
     budget: BudgetConfig = Field(default_factory=BudgetConfig, description="How long to train.")
     stop: StopConfig = Field(default_factory=StopConfig, description="Scores that end training.")
     eval: EvalConfig = Field(default_factory=EvalConfig, description="Scoring the policy.")
@@ -92,15 +97,22 @@ class Config(Section):
                 "every records the weights as they are evaluated, which eval.background does in"
                 " another process; use best"
             )
+        if isinstance(self.explore, BonusSettings) and "gae_lambda" not in type(self.algo).model_fields:
+            problems["explore.name"] = (
+                f"{self.algo.name} has no GAE to add a bonus to; use ppo or a2c, or explore: none"
+            )
         problems |= self._misfitting_rules()
         budget = self.budget
         if budget.wall_time is not None and budget.env_steps is None and budget.vec_steps is None:
             moving = [
-                name for name, value in self.algo if isinstance(value, Schedule) and value.kind != "constant"
+                f"{section}.{name}"
+                for section, settings in (("algo", self.algo), ("explore", self.explore))
+                for name, value in settings
+                if isinstance(value, Schedule) and value.kind != "constant"
             ]
             if moving:
                 problems["budget.env_steps"] = (
-                    f"must be given beside wall_time, because algo.{moving[0]} follows the step budget"
+                    f"must be given beside wall_time, because {moving[0]} follows the step budget"
                 )
         if problems:
             raise MisfitError(problems)

@@ -19,6 +19,8 @@ DECLARED_IN = (
     "gymnast.rollout.metrics",
     "gymnast.parts.reward_scale",
     "gymnast.parts.popart",
+    "gymnast.parts.bonus",
+    "gymnast.parts.rnd",
 )
 
 COUNTERS: tuple[str, ...] = tuple(metric.key for metric in _COUNTERS)  # in every row of metrics.csv

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gymnast.algorithms.batch import Array, Batch
     from gymnast.config.schema import Config
     from gymnast.envs.contract import Envs
+    from gymnast.envs.spec import EnvSpec
     from gymnast.policies.policy import Policy
     from gymnast.rollout.buffer import Rollout
     from gymnast.rollout.transitions import Transitions
@@ -29,6 +30,7 @@ class PartContext:
     config: Config
     envs: Envs
     policy: Policy
+    spec: EnvSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,9 @@ class Part:
     def value_heads(cls, config: Config) -> tuple[str, ...]:
         """Value heads that the policy needs for this part, beside the first one."""
         return ()
+
+    def schedule(self, env_steps: int, total_steps: int) -> None:
+        """Before each update: set scheduled settings of its own to their value now."""
 
     def rewards(self, rollout: Rollout, steps: Transitions | None, hp: Hyper) -> None:
         """Change rewards in place, or add a stream of rewards with a value head of its own."""

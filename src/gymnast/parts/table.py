@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gymnast.parts.explore import Exploration
 from gymnast.parts.part import Part, PartContext
 from gymnast.parts.popart import PopArtTargets
 from gymnast.parts.reward_scale import NormalizedRewards
@@ -11,7 +12,7 @@ from gymnast.parts.reward_scale import NormalizedRewards
 if TYPE_CHECKING:
     from gymnast.config.schema import Config
 
-PARTS: tuple[type[Part], ...] = (NormalizedRewards, PopArtTargets)
+PARTS: tuple[type[Part], ...] = (NormalizedRewards, Exploration, PopArtTargets)
 
 
 def value_heads(config: Config) -> tuple[str, ...]:

@@ -293,9 +293,9 @@ class Policy:
         mixed = {name: np.concatenate([arrays[name][:own], mine[name][other:]]) for name in head}
         self.load_arrays(arrays | mixed)
         if own < other:
-            return f"only {own} of the other run's {other} value heads are used"
+            return f"only {own} of the {other} stored value heads are used"
         fresh = ", ".join(self.layout.value_heads[other:])
-        return f"value heads that the other run does not have keep their new weights: {fresh}"
+        return f"value heads that are not stored keep their new weights: {fresh}"
 
     def load_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         """Take weights and statistics; names and shapes must be those of this policy."""

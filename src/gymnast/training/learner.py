@@ -66,6 +66,8 @@ class PolicyGradient:
 
     def hyperparameters(self, env_steps: int, total_steps: int) -> Hyper:
         hp: Hyper = self.algo.hyperparameters(env_steps, total_steps)
+        for part in self.parts:
+            part.schedule(env_steps, total_steps)
         return hp
 
     def learn(self, rollout: Rollout, hp: Hyper, rng: np.random.Generator) -> Learned:

@@ -96,10 +96,11 @@ class Session:
         self, policy: dict[str, np.ndarray], state: dict[str, Any], *, fresh_optimizer: bool
     ) -> list[str]:
         """Continue from a checkpoint; returns notices of what could not be restored."""
-        self.learner.policy.load_arrays(policy)
+        heads = self.learner.policy.start_from(policy)  # an exploration bonus may be new, or missing now
         self.state.load_json(state["counters"])
         self.rng.bit_generator.state = state["rng"]
         notices = self.learner.load_state(state["learner"], fresh_optimizer=fresh_optimizer)
+        notices += [] if heads is None else [heads]
         notices += load_by_name("hook", self.hooks, state["hooks"])
         if self.hooks:  # without the hook that made it, an adjustment would stay forever
             self.adjustments.load_state(state["adjustments"])
@@ -158,7 +159,7 @@ def _build_learner(config: Config, spec: EnvSpec, envs: Envs, policy: Policy) ->
         algo,
         policy,
         build_optimizer(policy.network, config.algo.optimizer),
-        build_parts(PartContext(config, envs, policy)),
+        build_parts(PartContext(config, envs, policy, spec)),
         config.algo.minibatch_size(envs.n_envs * config.algo.steps),
     )
 
