@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--engine", default="numpy")
     options = parser.parse_args()
     plain, masked = session(False, options.engine), session(True, options.engine)
-    samples = plain.source.rollout.rewards.size
+    samples = plain.envs.n_envs * plain.config.algo.steps
     took: list[tuple[float, float]] = []
     with limit_threads(plain.learner.policy.network, plain.learner.batch_size):
         for turn in range(options.updates):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from gymnast import api
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, RunFailed
+from gymnast.metrics import catalogue
 from gymnast.metrics.sinks.sink import Sink
 from gymnast.metrics.spec import MetricSpec
 from gymnast.training.hooks import Adjust, Command, Hook, Stop
@@ -149,9 +151,82 @@ def test_a_hook_stops_the_run(tmp_path: Path) -> None:
     assert run.outcome.reason == "enough halvings"
 
 
-def test_a_hooks_undeclared_metric_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(GymnastError, match="no metric 'train/made_up' in the catalogue"):
-        train(tmp_path, hooks=[Undeclared()])
+class Raising(Hook):
+    def after_update(self, report: Report) -> Sequence[Command]:
+        if report.updates == 3:
+            raise ZeroDivisionError("no entropy left")
+        return []
+
+
+class Typo(Hook):
+    def after_update(self, report: Report) -> Sequence[Command]:
+        return [Adjust("test", "lrr", "as planned", factor=0.5)]
+
+
+class Thief(Hook):
+    def metrics(self) -> dict[str, float]:
+        return {"train/entropy": -1.0}
+
+
+class Silent(Hook):
+    def after_update(self, report: Report) -> Sequence[Command]:
+        return None  # type: ignore[return-value]  # a user forgot it
+
+
+@pytest.mark.parametrize(
+    ("hook", "message", "saved_at"),
+    [
+        (Undeclared(), "hook 'Undeclared' failed: no metric 'train/made_up' in the catalogue", 64),
+        (Raising(), r"hook 'Raising' failed: ZeroDivisionError: no entropy left .*test_observers.py", 192),
+        (Typo(), r"hook 'Typo' failed: no hyperparameter 'lrr' to adjust \(did you mean 'lr'\?\)", 64),
+        (Thief(), "hook 'Thief' failed: metric 'train/entropy' is already reported", 64),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Hook) else None,
+)
+def test_a_broken_hook_is_named_and_its_update_is_saved(
+    tmp_path: Path, hook: Hook, message: str, saved_at: int
+) -> None:
+    with pytest.raises(RunFailed, match=message) as caught:
+        train(tmp_path, hooks=[hook])
+    assert caught.value.exit_code == 1
+    resumed = api.resume(runs_dir=tmp_path)  # without the hook
+    assert f"resumes from step {saved_at}" in log_of(resumed)
+    assert resumed.outcome.env_steps == 384
+
+
+def test_a_hook_that_returns_nothing_asks_for_nothing(tmp_path: Path) -> None:
+    assert train(tmp_path, hooks=[Silent()]).outcome.env_steps == 384
+
+
+def test_a_rule_may_watch_the_metric_of_another_hook(tmp_path: Path) -> None:
+    class Steady(Halving):
+        METRICS = (MetricSpec("train/steady", "Never changes.", better="higher"),)
+
+        def after_update(self, report: Report) -> Sequence[Command]:
+            return []
+
+        def metrics(self) -> dict[str, float]:
+            return {"train/steady": 1.0}
+
+    catalogue.declare(Steady.METRICS)  # as importing it from a config would not: rules are checked first
+    rule = {"metric": "train/steady", "patience": 2, "unit": "updates", "stop": True}
+    run = train(tmp_path, hooks=[Steady()], changes={"interventions": [rule]})
+    assert "train/steady has not improved" in run.outcome.reason
+
+
+def test_metrics_of_a_missing_hook_stay_in_the_file(tmp_path: Path) -> None:
+    """In a process that never declared them."""
+    run = train(tmp_path, hooks=[Halving()])
+    code = (
+        "import sys; from gymnast import api\n"
+        "run = api.resume('@last', max_env_steps=448, runs_dir=sys.argv[1])\n"
+        "print([row.get('train/halvings') for row in run.metrics()])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "[1, 2, 3, 4, 5, 6, None]", done.stderr
+    assert run.metrics()[-1]["time/env_steps"] == 448
 
 
 def test_a_resumed_hook_continues_and_a_missing_one_is_named(tmp_path: Path) -> None:
@@ -219,6 +294,11 @@ def test_sinks_and_hooks_by_import_path(own_module: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("section", "value", "message"),
     [
+        (
+            "sinks",
+            [{"name": "metrics", "path": "x"}],
+            "metrics has no argument 'path'; it takes no arguments",
+        ),
         ("sinks", ["metricz"], r"sinks: no 'metricz' \(did you mean 'metrics'\?\)"),
         ("sinks", ["my_observers:Step"], r"no 'Step' \(did you mean 'Steps'\?\)"),
         ("sinks", ["my_observers:Neither"], "not a Sink class"),

@@ -42,8 +42,12 @@ if TYPE_CHECKING:
     from gymnast.api.evaluation import TaskEvaluation as TaskEvaluation
     from gymnast.api.evaluation import evaluate as evaluate
     from gymnast.api.extend import Adjust as Adjust
+    from gymnast.api.extend import Command as Command
+    from gymnast.api.extend import Episode as Episode
     from gymnast.api.extend import Hook as Hook
+    from gymnast.api.extend import Outcome as Outcome
     from gymnast.api.extend import Report as Report
+    from gymnast.api.extend import RunHeader as RunHeader
     from gymnast.api.extend import Sink as Sink
     from gymnast.api.extend import Stop as Stop
     from gymnast.api.metrics import MetricSpec as MetricSpec
@@ -98,7 +102,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     " runs_folder",
     "detached": "DetachedRun start_detached",
     "control": "stop_run pause_run resume_paused_run checkpoint_run watch_run run_state",
-    "extend": "Hook Sink Adjust Stop Report",
+    "extend": "Hook Sink Adjust Stop Command Report Episode Outcome RunHeader",
     "evaluation": "Evaluation TaskEvaluation evaluate",
     "video": "Video record_video progress_video",
     "networks": "Network NetworkNode describe_network load_policy load_task_policy",

@@ -130,11 +130,15 @@ def _check(reference: str, config_dirs: Sequence[Path]) -> Validation:
     """The settings first, then what only the environments know."""
     from gymnast.envs.mix.build import policy_spaces
     from gymnast.envs.spec import read_spec
+    from gymnast.metrics.sinks.table import prepare_sinks
+    from gymnast.training.hook_table import build_hooks
 
     try:
         config = load_config(reference, config_dirs=config_dirs).config
         policy_spaces(config.env)  # wrappers, their arguments, the env's own; tasks that go together
         read_spec(config.env)  # labels and names, one for each action and component
+        prepare_sinks(config.sinks)
+        build_hooks(config)
     except MissingExtra as missing:
         return Validation(reference, None, f"needs gymnast[{missing.extra}] to run")
     except MissingGame:

@@ -1,9 +1,13 @@
-"""Base classes for sinks and hooks of your own: pass one to `train`, or name it in a config."""
+"""Base classes for sinks and hooks of your own, and what they are given: pass one to `train`, or name it in a
+config."""
 
 from __future__ import annotations
 
+from gymnast.metrics.sinks.console import RunHeader
 from gymnast.metrics.sinks.sink import Sink
-from gymnast.training.hooks import Adjust, Hook, Stop
+from gymnast.rollout.source import Episode
+from gymnast.training.hooks import Adjust, Command, Hook, Stop
 from gymnast.training.report import Report
+from gymnast.training.run.outcome import Outcome
 
-__all__ = ["Adjust", "Hook", "Report", "Sink", "Stop"]
+__all__ = ["Adjust", "Command", "Episode", "Hook", "Outcome", "Report", "RunHeader", "Sink", "Stop"]

@@ -209,8 +209,14 @@ def next_steps(run: Run, runs_dir: str | None) -> list[str]:
     else:
         steps = {"evaluate": score, "show": show}
         if status == "finished":
-            steps["resume"] = f"{resume} --max-env-steps {2 * max(1, run.outcome.env_steps)}"
+            steps["resume"] = f"{resume}{_more(run)}"
     return ["", *(f"{what:<10} {command}" for what, command in steps.items())]
+
+
+def _more(run: Run) -> str:
+    """A larger budget for a run that has spent its own; one that a rule stopped has some left."""
+    budget, done = run.folder.info().get("budget_env_steps"), run.outcome.env_steps
+    return "" if isinstance(budget, int) and done < budget else f" --max-env-steps {2 * max(1, done)}"
 
 
 def _one_line(run: Run) -> str:

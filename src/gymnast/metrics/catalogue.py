@@ -107,6 +107,14 @@ def all_metrics() -> tuple[MetricSpec, ...]:
     return tuple(_catalogue.metrics.values())
 
 
+def is_declared(key: str) -> bool:
+    """Whether there is such a metric."""
+    try:
+        return bool(_catalogue.find(key))
+    except UnknownMetric:
+        return False
+
+
 def declared_as(key: str) -> str:
     """The key or pattern under which `key` is declared."""
     return _catalogue.find(key)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from gymnast.policies.policy import Policy
-from gymnast.rollout.buffer import Rollout
 from gymnast.rollout.collector import Collector
 from gymnast.rollout.source import Collected, Progress
 
@@ -69,13 +68,8 @@ class AheadCollector:
             self._pending.exception()
             self._pending = None
 
-    @property
-    def rollout(self) -> Rollout:
-        return self._collector.rollout
-
-    @property
-    def last_obs(self) -> np.ndarray:
-        return self._collector.last_obs
+    def next_inputs(self) -> tuple[np.ndarray, np.ndarray | None]:
+        return self._collector.next_inputs()
 
     @property
     def steps_done(self) -> int:

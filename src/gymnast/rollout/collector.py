@@ -104,6 +104,10 @@ class Collector:
         else:
             self.rollout.obs[t, rows] = obs
 
+    def next_inputs(self) -> tuple[np.ndarray, np.ndarray | None]:
+        masks = self.rollout.masks
+        return self.last_obs, None if masks is None else masks[-1]
+
     @property
     def last_obs(self) -> np.ndarray:
         """What every env shows now [N, …]."""

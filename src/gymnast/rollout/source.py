@@ -42,6 +42,9 @@ class Source(Protocol):
     def steps_done(self) -> int:
         """Vectorised steps of the rollout being collected, to report where an env failed."""
 
+    def next_inputs(self) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """Observations [N, …] and masks to act on next, for checks at the start; None without envs."""
+
     def collect(
         self, policy: Policy, rng: np.random.Generator, progress: Progress | None = None
     ) -> Collected:

@@ -21,10 +21,12 @@ HOOKS: tuple[Callable[[Config], Hook | None], ...] = (
 
 
 def build_hooks(config: Config, own: Sequence[Hook] = ()) -> tuple[Hook, ...]:
-    """The hooks of the config's sections, those it names by import path, then those passed from Python."""
-    built = [hook for build in HOOKS if (hook := build(config)) is not None]
-    built += [build_plugin(plugin, Hook, "hooks") for plugin in config.hooks]
+    """The hooks that the config names by import path, those passed in, then those of its sections."""
+    built = [build_plugin(plugin, Hook, "hooks") for plugin in config.hooks]
     built += own
+    built += [
+        hook for build in HOOKS if (hook := build(config)) is not None
+    ]  # rules may watch others' metrics
     names = [hook.name for hook in built]
     for name in names:
         if names.count(name) > 1:

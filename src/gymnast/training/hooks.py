@@ -6,16 +6,16 @@ applies in plain sight. What always happens in training is a line in the loop, n
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from gymnast.algorithms.algorithm import Hyper
+from gymnast.errors import GymnastError, RunFailed, did_you_mean
 from gymnast.metrics import catalogue
 from gymnast.metrics.spec import MetricSpec
-
-if TYPE_CHECKING:
-    from gymnast.training.report import Report
+from gymnast.training.report import Report, with_metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,46 @@ class Hook:
 
     def load_state(self, state: Any) -> None:
         """Restore it."""
+
+
+def consult(
+    hooks: Sequence[Hook], report: Report, hp: Hyper
+) -> tuple[list[Command], Report, RunFailed | None]:
+    """What all hooks ask for, and the report with their metrics; each sees those of the hooks before it.
+
+    A hook that raises, or asks for what does not exist, ends the run: the error is returned, to be raised
+    once this update is saved.
+    """
+    commands: list[Command] = []
+    for hook in hooks:
+        try:
+            wanted = list(hook.after_update(report) or ())
+            for command in wanted:
+                _check_command(command, hp)
+            metrics = hook.metrics()
+            _check_metrics(metrics, report)
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            what = str(error) if isinstance(error, GymnastError) else f"{type(error).__name__}: {error}"
+            failed = RunFailed(f"hook '{hook.name}' failed: {what} ({where.filename}:{where.lineno})")
+            failed.__cause__ = error
+            return commands, report, failed
+        commands += wanted
+        report = with_metrics(report, metrics)
+    return commands, report, None
+
+
+def _check_command(command: Command, hp: Hyper) -> None:
+    names = [known.name for known in fields(hp)]
+    if isinstance(command, Adjust) and command.key not in names:
+        raise GymnastError(f"no hyperparameter '{command.key}' to adjust{did_you_mean(command.key, names)}")
+
+
+def _check_metrics(metrics: dict[str, float], report: Report) -> None:
+    for key in metrics:
+        catalogue.spec(key)
+        if key in report.row:
+            raise GymnastError(f"metric '{key}' is already reported by someone else")
 
 
 H = TypeVar("H", bound=Hyper)

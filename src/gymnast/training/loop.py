@@ -9,8 +9,8 @@ from gymnast.errors import RunFailed
 from gymnast.metrics.sinks.console import Console
 from gymnast.metrics.sinks.sink import Sinks
 from gymnast.training.evaluator import Result, Scored, evaluate_if_due
-from gymnast.training.hooks import Adjust, Command, Stop, describe_adjustment
-from gymnast.training.report import Report, Timing, make_report, with_metrics
+from gymnast.training.hooks import Adjust, Command, Stop, consult, describe_adjustment
+from gymnast.training.report import Report, Timing, make_report
 from gymnast.training.requests import Request, Requests
 from gymnast.training.run.outcome import Outcome, Status
 from gymnast.training.run.signals import StopRequest
@@ -64,13 +64,12 @@ def run_loop(
             evaluate=time.perf_counter() - learning_ended,
         )
         report = make_report(s, collected, learned, scored, timing)
-        commands = [command for hook in s.hooks for command in hook.after_update(report)]
-        report = with_metrics(report, {k: v for hook in s.hooks for k, v in hook.metrics().items()})
+        commands, report, broken = consult(s.hooks, report, hp)
         writer.take(report)
         sinks.take(report)
         stopped_by_hook = _apply(commands, s, report, writer, sinks)
 
-        if failed is not None:
+        if (failed := failed or broken) is not None:
             writer.save_last("failure")
             raise failed
         writer.save_if_due(scored, asked=Request.CHECKPOINT in asked)
@@ -102,7 +101,7 @@ def _apply(
                 text = describe_adjustment(command)
             case Stop():
                 reason = text = command.why
-        writer.log(f"intervention at step {report.env_steps:,}: {text}")
+        writer.log(f"step {report.env_steps:,}: {text}")
         sinks.note(f"step {report.env_steps:,}: {text}")
     return reason
 

@@ -25,6 +25,7 @@ from gymnast.policies.policy import Policy
 from gymnast.rollout.ahead import AheadCollector
 from gymnast.rollout.collector import Collector
 from gymnast.rollout.evaluate import Score
+from gymnast.rollout.source import Source
 from gymnast.training.budget import Budget, build_budget
 from gymnast.training.evaluator import EvalSchedule, Evaluator, InlineEvaluator
 from gymnast.training.hook_table import build_hooks
@@ -41,7 +42,7 @@ class Session:
     config: Config
     spec: EnvSpec
     envs: Envs
-    source: Collector | AheadCollector
+    source: Source
     learner: Learner
     evaluator: Evaluator
     eval_schedule: EvalSchedule
@@ -164,9 +165,7 @@ def _build_learner(config: Config, spec: EnvSpec, envs: Envs, policy: Policy) ->
     )
 
 
-def _build_source(
-    config: Config, envs: Envs, policy: Policy, keep_final_obs: bool
-) -> Collector | AheadCollector:
+def _build_source(config: Config, envs: Envs, policy: Policy, keep_final_obs: bool) -> Source:
     steps, length = config.algo.steps, config.algo.sequence_length
     if not config.collects_ahead:
         return Collector(envs, policy, steps, length, keep_final_obs=keep_final_obs)

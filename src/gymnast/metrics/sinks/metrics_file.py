@@ -108,11 +108,13 @@ class Recorder(Sink):
 
     def _set_columns(self, keys: Iterable[str]) -> None:
         """Check `keys` against the catalogue, and bring header and file to them."""
-        columns = sorted(set(keys), key=catalogue.order)
+        before = read_header(self.path)
+        # A column of a hook that this run no longer has keeps its place in the file, at the end.
+        known = [key for key in dict.fromkeys(keys) if key not in before or catalogue.is_declared(key)]
+        columns = sorted(known, key=catalogue.order) + [key for key in before if key not in known]
         if columns == self._columns:
             return
         self.close()
-        before = read_header(self.path)
         if before and before != columns:
             self._rewrite(before, columns)
         self._columns = columns

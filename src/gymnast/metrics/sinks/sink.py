@@ -7,7 +7,7 @@ import path in the config.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ class Sinks:
             if sink.essential:
                 raise
             self._sinks.remove(sink)
+            with suppress(Exception):
+                sink.close()
             self._warn(
                 f"sink {type(sink).__name__} raised {type(error).__name__}: {error}; "
                 "training continues without it"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from gymnast.config.plugins import PluginConfig, build_plugin
+from gymnast.errors import GymnastError, did_you_mean
 from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.metrics.sinks.sink import Sink
 
@@ -26,11 +28,29 @@ def prepare_sinks(wanted: tuple[PluginConfig, ...]) -> list[SinkBuilder]:
     What is wrong with the section is found now, before there is one."""
     builders: list[SinkBuilder] = [SINKS[name] for name in ALWAYS]
     for plugin in wanted:
-        if plugin.name in SINKS and plugin.name not in ALWAYS:
-            builders.append(partial(SINKS[plugin.name], **plugin.arguments))
-        elif plugin.name not in SINKS:
+        if plugin.name not in SINKS:
             builders.append(partial(_as_it_is, build_plugin(plugin, Sink, "sinks", SINKS)))
+            continue
+        _check_arguments(plugin)
+        if plugin.name not in ALWAYS:
+            builders.append(partial(SINKS[plugin.name], **plugin.arguments))
     return builders
+
+
+def _check_arguments(plugin: PluginConfig) -> None:
+    """Raise GymnastError for an argument that a sink of ours does not take, or lacks."""
+    signature = inspect.signature(SINKS[plugin.name])
+    names = [name for name in signature.parameters if name != "run"]
+    for name in plugin.arguments:
+        if name not in names:
+            there = f"it takes {', '.join(names)}" if names else "it takes no arguments"
+            raise GymnastError(
+                f"sinks: {plugin.name} has no argument '{name}'{did_you_mean(name, names)}; {there}"
+            )
+    try:
+        signature.bind(None, **plugin.arguments)
+    except TypeError as error:
+        raise GymnastError(f"sinks: {plugin.name}: {error}") from error
 
 
 def _as_it_is(sink: Sink, _run: RunFolder) -> Sink:

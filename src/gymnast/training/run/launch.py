@@ -54,7 +54,9 @@ def start_run(
         config = with_measured_envs(resolved.config, observers.console)
         builders = prepare_sinks(config.sinks)
         session = build_session(config, observers.hooks)
-        warn_of_same_copies(config.env, session.envs.backend, config.seed, session.source.last_obs)
+        inputs = session.source.next_inputs()
+        if inputs is not None:
+            warn_of_same_copies(config.env, session.envs.backend, config.seed, inputs[0])
     try:
         info = describe_process() | {
             "env": config.env.id,
@@ -78,9 +80,8 @@ def start_run(
 
 
 def _first_policy(session: Session) -> str | None:
-    rollout = session.source.rollout
-    masks = None if rollout.masks is None else rollout.masks[-1]
-    return initial_policy_notice(session.learner.policy, session.source.last_obs, masks)
+    inputs = session.source.next_inputs()
+    return None if inputs is None else initial_policy_notice(session.learner.policy, *inputs)
 
 
 def continue_run(
