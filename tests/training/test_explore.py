@@ -178,3 +178,14 @@ def test_lock_stays_shut_without_a_bonus(tmp_path: Path) -> None:
     run = api.train("exploration_envs:Lock", overrides=settings | {"eval.every": 0}, runs_dir=tmp_path)
     assert run.metrics()[-1]["explore/cells"] < 21
     assert all(row["train/return/mean"] == 0 for row in run.metrics() if "train/return/mean" in row)
+
+
+def test_changed_cells_on_resume_are_counted_from_scratch(
+    tmp_path: Path, train: Train, stop_after: Stopper
+) -> None:
+    fine = {"name": "none", "cells": {"name": "bins", "bins": 500}}
+    run = train("MountainCar-v0:ppo", tmp_path, requests=stop_after(4), **MOUNTAIN, explore=fine)
+    before = run.metrics()[-1]["explore/cells"]
+    run = api.resume(run.id, overrides={"explore": bonus("none")}, runs_dir=tmp_path)
+    assert "explore.cells was changed: visits are counted from scratch" in run.folder.log_path.read_text()
+    assert run.metrics()[-1]["explore/cells"] < before

@@ -7,6 +7,7 @@ with its own visit added; then all of the row are counted.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -139,10 +140,17 @@ class Visits:
     """Counts the visits of a run's rollouts."""
 
     def __init__(
-        self, cells: CellFunction, n_envs: int, task_of: np.ndarray | None = None, *, episodic: bool = False
+        self,
+        cells: CellFunction,
+        n_envs: int,
+        task_of: np.ndarray | None = None,
+        *,
+        episodic: bool = False,
+        settings: str = "",
     ) -> None:
-        """`task_of`: which task of a mix each env plays; tasks share no cells."""
-        self.cells, self.counts = cells, CellCounts()
+        """`task_of`: which task of a mix each env plays; tasks share no cells.
+        `settings`: those of the cells, so that counts of other cells are not taken from a checkpoint."""
+        self.cells, self.counts, self._settings = cells, CellCounts(), settings
         self.episodes = EpisodeVisits(n_envs) if episodic else None
         self._task = np.zeros(n_envs, np.uint64) if task_of is None else scramble(task_of + 1)
 
@@ -161,9 +169,12 @@ class Visits:
 
     def state(self) -> dict[str, Any]:
         running = {} if self.episodes is None else {"episodes": self.episodes.state()}
-        return {"counts": self.counts.state(), **running}
+        return {"cells": self._settings, "counts": self.counts.state(), **running}
 
     def load_state(self, state: dict[str, Any]) -> None:
+        if state["cells"] != self._settings:
+            logging.getLogger("gymnast").warning("explore.cells was changed: visits are counted from scratch")
+            return
         self.counts.load_state(state["counts"])
         if self.episodes is not None and "episodes" in state:
             self.episodes.load_state(state["episodes"])
@@ -176,4 +187,5 @@ def build_visits(config: CellsConfig, context: PartContext, *, episodic: bool = 
     layout = context.config.policy.image.layout
     cells = build_cells(config, envs.observation_space, context.spec.observation_names, layout)
     mixed = task_rows(envs)
-    return Visits(cells, envs.n_envs, None if mixed is None else mixed[1], episodic=episodic)
+    tasks = None if mixed is None else mixed[1]
+    return Visits(cells, envs.n_envs, tasks, episodic=episodic, settings=config.model_dump_json())
