@@ -1,6 +1,6 @@
 """Backend `auto`: a rule where the answer is clear, a short measurement where it is not.
 
-The measured choice is remembered for the machine (`machine_cache.py`), so only the first run of an env
+The measured choice is remembered for the machine (`envs/measure/cache.py`), so only the first run of an env
 pays for it.
 """
 
