@@ -215,7 +215,7 @@ def test_task_that_fails_is_named(quiz: str, tmp_path: Path) -> None:
         ("env.mix.0.spec.solvd_at=1", "env.mix[0].spec.solvd_at: unknown key (did you mean 'solved_at'?)"),
         (
             "env.mix.0.n_envs=4",
-            "env.mix[0]: n_envs counts the copies of all tasks; weight sets the share of this one",
+            "env.mix[0]: n_envs counts the copies of all tasks; weight sets the share",
         ),
         ("env.mix.0.actions=[A]", "env.mix[0].actions: "),
         ("env.task_heads=own", "env.task_heads: must be 'auto', 'shared' or 'separate', got 'own'"),
