@@ -76,8 +76,9 @@ class Collector:
         mixed = task_rows(envs)
         self._task_of = [0] * n if mixed is None else mixed[1].tolist()
         self._totals, self._parts = np.zeros(n), np.zeros(n)
-        self._lengths = np.zeros(n, np.int64)
-        self._ages = np.zeros(n, np.int64)  # steps since the last episode end or lost life
+        # Counting up every env at every step costs more than noting when its episode began.
+        self._clock = 0  # vectorised steps collected before this rollout
+        self._episode_began, self._life_began = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.steps_done = 0  # of the current rollout, to report where an env failed
 
     def _allocate(self, policy: Policy, first: np.ndarray, mask_size: int | None) -> Rollout:
@@ -139,6 +140,7 @@ class Collector:
                 progress(t, n_steps)
         for group in self._groups:
             self._store(n_steps - 1, group, policy, ended)
+        self._clock += n_steps
         if progress is not None:
             progress(n_steps, n_steps)
         self._evaluate(policy, ended.truncated)
@@ -158,9 +160,10 @@ class Collector:
         rollout.final_obs.clear()
         seen, last = (rollout.pixels, before.pixels) if self._on_device else (rollout.obs, before.obs)
         seen[0] = last[-1]
-        rollout.begun = self._ages == 0
+        ages = self._clock - self._life_began
+        rollout.begun = ages == 0
         if self._frames is not None:
-            self._frames.begin(self._ages)
+            self._frames.begin(ages)
         if rollout.masks is not None and before.masks is not None:
             rollout.masks[0] = before.masks[-1]
 
@@ -195,9 +198,7 @@ class Collector:
         rollout.rewards[t, rows] = step.rewards
         rollout.terminated[t, rows] = step.terminated
         rollout.truncated[t, rows] = step.truncated
-        self._totals[rows] += step.rewards
-        self._lengths[rows] += 1
-        self._ages[rows] += 1
+        np.add(totals := self._totals[rows], step.rewards, out=totals)
         for name, part in step.reward_parts.items():
             self._parts[rows] += part
             rollout.part_sums[name] += float(part.sum())
@@ -205,8 +206,9 @@ class Collector:
             return
         over = np.flatnonzero(step.terminated | step.truncated)
         cut = np.flatnonzero(step.truncated & ~step.terminated)
-        self._ages[over + group.start] = 0
-        ended.episodes.extend(self._finish(over, step, group.start))
+        now = self._clock + t + 1
+        self._life_began[over + group.start] = now
+        ended.episodes.extend(self._finish(over, step, group.start, now))
         if len(cut):
             ended.truncated.append((t, cut + group.start, step.final_obs[cut]))
         if self._keep_final_obs:
@@ -216,7 +218,7 @@ class Collector:
         if self._frames is not None:
             self._frames.reset(over + group.start)
 
-    def _finish(self, over: np.ndarray, step: Step, start: int) -> list[Episode]:
+    def _finish(self, over: np.ndarray, step: Step, start: int, now: int) -> list[Episode]:
         """The episodes that ended in these envs of a group, whose counts start again.
 
         Those of envs that were lost in the middle are left out; a lost life does not end an episode.
@@ -224,9 +226,10 @@ class Collector:
         if step.life_lost is not None:
             over = over[~step.life_lost[over]]
         at = over + start
-        totals, lengths = self._totals[at], self._lengths[at]
+        totals, lengths = self._totals[at], now - self._episode_began[at]
         plain = totals - self._parts[at]
-        self._totals[at] = self._parts[at] = self._lengths[at] = 0
+        self._totals[at] = self._parts[at] = 0
+        self._episode_began[at] = now
         task = self._task_of
         return [
             Episode(
@@ -292,8 +295,8 @@ class Collector:
             "obs": apart(self.last_obs),
             "totals": self._totals.copy(),
             "parts": self._parts.copy(),
-            "lengths": self._lengths.copy(),
-            "ages": self._ages.copy(),
+            "lengths": self._clock - self._episode_began,
+            "ages": self._clock - self._life_began,
             "envs": self.envs.snapshot(),
             **({} if self.rollout.masks is None else {"masks": self.rollout.masks[-1].copy()}),
             **({} if self._memory is None else {"memory": self._memory.state.array()}),
@@ -322,8 +325,9 @@ class Collector:
             self._put(-1, slice(None), state["obs"], policy)
         else:
             put_together(state["obs"], self.rollout.obs[-1])
-        self._totals[:], self._parts[:], self._lengths[:] = state["totals"], state["parts"], state["lengths"]
-        self._ages[:] = state["ages"]
+        self._totals[:], self._parts[:] = state["totals"], state["parts"]
+        self._episode_began[:] = self._clock - state["lengths"]
+        self._life_began[:] = self._clock - state["ages"]
         return None
 
     def close(self) -> None:
