@@ -107,7 +107,7 @@ def _options(
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its code; 2 for bad input, 130 for Ctrl-C."""
-    # Importing allocates much and frees little: at the default of 700, collecting takes a twelfth of the start.
+    # Imports allocate much and free little: at the default of 700, collecting is a twelfth of the start-up.
     gc.set_threshold(50_000, 20, 20)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # absent when a caller put something of its own in place
