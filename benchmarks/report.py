@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import statistics
@@ -12,9 +13,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import checkouts
 from cases import CASES, Case, Comparison
 from measures import Sample
 
+CHECKOUTS = checkouts.RECORD
 QUANTITIES = {
     "sps": "env steps/s",
     "seconds": "seconds",
@@ -149,6 +152,11 @@ outside, from before its start until it is gone.
 """
 
 
+BEFORE_AFTER = """\
+Env steps per second of training, one core, medians of runs in turn:
+`python benchmarks/checkouts.py BEFORE --write`."""
+
+
 def document(records: dict[str, Record]) -> str:
     """docs/benchmarks.md."""
     machines = sorted({record.machine for record in records.values()})
@@ -156,6 +164,16 @@ def document(records: dict[str, Record]) -> str:
     for case in CASES:
         if case.name in records:
             lines += case_lines(case, records[case.name])
+    if CHECKOUTS.exists():
+        results = json.loads(CHECKOUTS.read_text())
+        lines += [
+            "## The last change of structure, before and after",
+            "",
+            BEFORE_AFTER,
+            "",
+            *checkouts.lines(results),
+            "",
+        ]
     opt_in = [case.name for case in CASES if case.opt_in]
     commands = [
         ("make bench", "everything but the long cases"),
