@@ -340,3 +340,16 @@ def test_json_keys_are_stable(run: api.Run, runs: Path) -> None:
     trained = printed("train", "CartPole-v1:ppo", "--max-env-steps", "1k", "eval.every=0")
     assert trained.keys() == TRAIN_KEYS
     assert trained["best_score"] is None
+
+
+def test_a_trace_of_a_run_becomes_a_table_of_steps(tmp_path: Path) -> None:
+    run = api.train("CartPole-v1:ppo", max_env_steps=2048, runs_dir=tmp_path)
+    trace = api.record_trace(run, max_steps=30, frames=False)
+    again = api.load_trace(api.save_trace(trace, tmp_path / "trace"))
+    table = api.steps_table(again, gamma=0.9, lam=0.5)
+    assert len(table["step"]) <= 30
+    assert table["reward"].sum() == len(table["step"])
+    header, *rows = api.steps_csv(table, tmp_path / "steps.csv").splitlines()
+    assert header == ",".join(table)
+    assert (tmp_path / "steps.csv").read_text().splitlines() == [header, *rows]
+    assert len(rows) == len(table["step"])

@@ -83,6 +83,11 @@ if TYPE_CHECKING:
     from gymnast.api.smoke import SmokePreset as SmokePreset
     from gymnast.api.smoke import smoke_presets as smoke_presets
     from gymnast.api.smoke import try_presets as try_presets
+    from gymnast.api.traces import load_trace as load_trace
+    from gymnast.api.traces import record_trace as record_trace
+    from gymnast.api.traces import save_trace as save_trace
+    from gymnast.api.traces import steps_csv as steps_csv
+    from gymnast.api.traces import steps_table as steps_table
     from gymnast.api.training import parse_count as parse_count
     from gymnast.api.training import parse_duration as parse_duration
     from gymnast.api.training import resume as resume
@@ -105,6 +110,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "extend": "Hook Sink Adjust Stop Command Report Episode Outcome RunHeader",
     "evaluation": "Evaluation TaskEvaluation evaluate",
     "video": "Video record_video progress_video",
+    "traces": "record_trace save_trace load_trace steps_table steps_csv",
     "networks": "Network NetworkNode describe_network load_policy load_task_policy",
     "envs": "EnvEntry Wrapper WrapperArgument list_envs families_not_installed list_wrappers",
     "tuning": "EnvTuning TunedCell tune_envs shown_memory",

@@ -1,0 +1,45 @@
+"""Traces: what a checkpoint saw, decided and got, step by step, as data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gymnast.api.run import Run, find_checkpoint
+from gymnast.traces.store import load_trace, save_trace
+from gymnast.traces.table import steps_table, to_csv
+
+if TYPE_CHECKING:
+    from gymnast.traces.trace import Trace
+
+__all__ = ["load_trace", "record_trace", "save_trace", "steps_csv", "steps_table"]
+
+steps_csv = to_csv
+
+
+def record_trace(
+    reference: str | Run = "@last",
+    *,
+    episodes: int = 1,
+    stochastic: bool = False,
+    seed: int | None = None,
+    task: str | None = None,
+    frames: bool = True,
+    max_steps: int = 5000,
+    runs_dir: str | Path | None = None,
+) -> Trace:
+    """Record episodes of a checkpoint (of a run: its best, else its last).
+
+    Without a seed they are the first ones that training evaluated on. `frames` keeps a picture of each step.
+    """
+    from gymnast.traces.checkpoint import record_trace_of_checkpoint
+
+    return record_trace_of_checkpoint(
+        find_checkpoint(reference, runs_dir),
+        episodes=episodes,
+        max_steps=max_steps,
+        stochastic=stochastic,
+        seed=seed,
+        task=task,
+        frames=frames,
+    )
