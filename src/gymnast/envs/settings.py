@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -16,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from gymnast.config.plugins import PluginConfig
 from gymnast.config.values import CountOrAuto, MisfitError, PositiveCount, Section
 from gymnast.envs.backends.restarts import RestartConfig
 from gymnast.envs.families.atari.settings import AtariConfig
@@ -27,21 +27,10 @@ from gymnast.errors import GymnastError
 Backend = Literal["auto", "sync", "workers", "native", "envpool"]
 
 
-class WrapperConfig(Section):
+class WrapperConfig(PluginConfig):
     """One wrapper by name (or import path `package.module:Class`), with its arguments beside it."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
-
     name: str = Field(description="A name from `gymnast wrappers`, or `package.module:Class`.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _name_alone(cls, value: Any) -> Any:
-        return {"name": value} if isinstance(value, str) else value
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
 
 
 class SpecConfig(Section):

@@ -40,42 +40,31 @@ def update(
     """Move the policy along the gradient of the algorithm and the parts' losses, minibatch by minibatch."""
     if batch.weights is not None and not batch.weights.any():
         return UpdateStats({}, 0, False)  # nothing to learn from: no step, and nothing to report
-    with policy.network.updating(rng):
-        return _epochs(policy, optimizer, algo, batch, hp, batch_size, rng, parts)
-
-
-def _epochs(
-    policy: Policy,
-    optimizer: Optimizer,
-    algo: Algorithm,
-    batch: Batch,
-    hp: Hyper,
-    batch_size: int,
-    rng: np.random.Generator,
-    parts: Sequence[Part],
-) -> UpdateStats:
     network = policy.network
-    xp, n = network.xp, len(batch)
-    batch = to_engine(network, batch)
-    if batch.sequences is not None and batch_size == n:
-        batch = batch.sequences.whole(network, batch)
-    whole = algo.prepare(xp, batch) if batch_size == n else None  # then every epoch sees the same minibatch
-    steps = _Steps(policy, optimizer, algo, hp, tuple(part for part in parts if part.adds_loss))
-    minibatches = (whole,) if whole is not None else None
-    stopped = False
-    epochs = 0
-    for _ in range(hp.n_epochs):
-        epochs += 1
-        for drawn in minibatches or _minibatches(network, batch, batch_size, rng):
-            if not steps.learn(drawn, prepared=whole is not None):
-                stopped = True
+    with network.updating(rng):
+        xp, n = network.xp, len(batch)
+        batch = to_engine(network, batch)
+        if batch.sequences is not None and batch_size == n:
+            batch = batch.sequences.whole(network, batch)
+        whole = (
+            algo.prepare(xp, batch) if batch_size == n else None
+        )  # then every epoch sees the same minibatch
+        steps = _Steps(policy, optimizer, algo, hp, tuple(part for part in parts if part.adds_loss))
+        minibatches = (whole,) if whole is not None else None
+        stopped = False
+        epochs = 0
+        for _ in range(hp.n_epochs):
+            epochs += 1
+            for drawn in minibatches or _minibatches(network, batch, batch_size, rng):
+                if not steps.learn(drawn, prepared=whole is not None):
+                    stopped = True
+                    break
+            if stopped:
                 break
-        if stopped:
-            break
-    metrics = steps.metrics()
-    if algo.measure_after:
-        metrics |= _movement(policy, batch)
-    return UpdateStats(metrics | optimizer.metrics(), epochs, stopped)
+        metrics = steps.metrics()
+        if algo.measure_after:
+            metrics |= _movement(policy, batch)
+        return UpdateStats(metrics | optimizer.metrics(), epochs, stopped)
 
 
 class _Steps:
