@@ -46,9 +46,8 @@ def update(
         batch = to_engine(network, batch)
         if batch.sequences is not None and batch_size == n:
             batch = batch.sequences.whole(network, batch)
-        whole = (
-            algo.prepare(xp, batch) if batch_size == n else None
-        )  # then every epoch sees the same minibatch
+        # With one minibatch per epoch, every epoch sees the same one.
+        whole = algo.prepare(xp, batch) if batch_size == n else None
         steps = _Steps(policy, optimizer, algo, hp, tuple(part for part in parts if part.adds_loss))
         minibatches = (whole,) if whole is not None else None
         stopped = False
