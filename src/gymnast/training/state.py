@@ -68,15 +68,16 @@ class TrainState:
         tasks = {} if self.tasks is None else self.tasks.metrics()
         if not self.recent:
             return tasks
-        totals = [episode.total for episode in self.recent]
+        rows = [(episode.total, episode.plain, episode.length) for episode in self.recent]
+        totals, plain, lengths = np.array(rows).T.copy()
         metrics = {
-            "train/return/mean": float(np.mean(totals)),
-            "train/return/std": float(np.std(totals)),
-            "train/return/min": min(totals),
-            "train/return/max": max(totals),
-            "train/length/mean": float(np.mean([episode.length for episode in self.recent])),
+            "train/return/mean": float(totals.mean()),
+            "train/return/std": float(totals.std()),
+            "train/return/min": float(totals.min()),
+            "train/return/max": float(totals.max()),
+            "train/return_plain/mean": float(plain.mean()),
+            "train/length/mean": float(lengths.mean()),
         }
-        metrics["train/return_plain/mean"] = float(np.mean([episode.plain for episode in self.recent]))
         for name in dict.fromkeys(name for episode in self.recent for name in episode.values):
             reported = [episode.values[name] for episode in self.recent if name in episode.values]
             metrics[f"env/episode/{name}"] = float(np.mean(reported))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 
 import numpy as np
 
@@ -44,7 +44,9 @@ def action_std(policy: Policy) -> dict[str, float]:
 
 def hyperparameter_metrics(hp: Hyper) -> dict[str, float]:
     """Every schedule's value, so that a chart shows what the run really used."""
-    return {f"opt/{name}": value for name, value in asdict(hp).items() if value is not None}
+    # Not `asdict`: it copies deeply, for which a run of small updates has no time.
+    named = ((field.name, getattr(hp, field.name)) for field in fields(hp))
+    return {f"opt/{name}": value for name, value in named if value is not None}
 
 
 def initial_policy_notice(policy: Policy, obs: np.ndarray, masks: np.ndarray | None = None) -> str | None:
