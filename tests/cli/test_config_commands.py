@@ -147,3 +147,19 @@ def test_format_of_named_files(folder: Path) -> None:
     (folder / "x.yaml").write_text("seed: [1\n")
     assert error_of("format", "x.yaml").startswith("x.yaml")
     assert "no config files found" in run("format").stdout
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("sinks: [metricz]", "no 'metricz' (did you mean 'metrics'?)"),
+        ('hooks: ["no_such_module:Hook"]', "no module 'no_such_module'"),
+    ],
+)
+def test_validate_finds_wrong_sinks_and_hooks(folder: Path, section: str, message: str) -> None:
+    (folder / "mine.yaml").write_text(
+        f"base:\n  env: {{id: CartPole-v1}}\n  {section}\nvariants:\n  a: {{}}\n"
+    )
+    result = run("validate", "mine.yaml")
+    assert result.exit_code != 0
+    assert message in " ".join(result.output.split())

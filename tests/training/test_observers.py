@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gymnast import api
+from gymnast.cli.train import next_steps
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.metrics import catalogue
 from gymnast.metrics.sinks.sink import Sink
@@ -192,6 +193,13 @@ def test_a_broken_hook_is_named_and_its_update_is_saved(
     resumed = api.resume(runs_dir=tmp_path)  # without the hook
     assert f"resumes from step {saved_at}" in log_of(resumed)
     assert resumed.outcome.env_steps == 384
+
+
+def test_the_printed_resume_keeps_the_budget_of_a_run_that_a_hook_stopped(tmp_path: Path) -> None:
+    stopped = next_steps(train(tmp_path, hooks=[Halving(stop_after=3)]), None)
+    assert [line.split("--resume")[1].split()[1:] for line in stopped if "--resume" in line] == [[]]
+    spent = next_steps(train(tmp_path), None)
+    assert any(line.endswith("--max-env-steps 768") for line in spent)
 
 
 def test_a_hook_that_returns_nothing_asks_for_nothing(tmp_path: Path) -> None:
