@@ -1,7 +1,8 @@
 """How fast two checkouts train, in turn, on one core: `python benchmarks/checkouts.py BEFORE [AFTER]`.
 
 For a change that should cost nothing: each case is trained under each checkout's `src/`, in a process of its
-own, and the medians are compared. `--write` puts the table into docs/benchmarks.md.
+own, and the medians are compared. `--write` puts the table into docs/benchmarks.md. Seconds vary by several
+per cent on a shared machine; `--calls` counts the Python calls of training instead, which do not vary.
 """
 
 from __future__ import annotations
@@ -20,6 +21,16 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "benchmarks" / "checkouts.json"
 
 _TRAIN = "import sys; from gymnast.cli.app import main; sys.argv = ['gymnast', *sys.argv[1:]]; main()"
+_COUNT_CALLS = """
+import cProfile, pstats, sys
+from gymnast.cli.app import main
+sys.argv = ["gymnast", *sys.argv[1:]]
+profile = cProfile.Profile()
+try:
+    profile.runcall(main)
+finally:
+    print("calls:", sum(calls for _, calls, *_ in pstats.Stats(profile).stats.values()), file=sys.stderr)
+"""
 _ZOO = ["CartPole-v1:ppo-zoo", "eval.every=0"]
 _LSTM = ["policy.memory=lstm", "policy.memory_size=64", "policy.hidden=[64]", "policy.activation=relu"]
 _HUGE = [
@@ -59,6 +70,28 @@ def trained(checkout: Path, words: list[str], core: int) -> tuple[float, float]:
         seconds = time.perf_counter() - began
     report = json.loads(done.stdout.splitlines()[-1])
     return report["env_steps"] / report["seconds"], seconds
+
+
+def calls(checkout: Path, words: list[str], env_steps: int) -> int:
+    """Python calls of a whole process that trains this long."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"PYTHONPATH": str(checkout / "src"), "GYMNAST_CACHE_DIR": folder}
+        command = [sys.executable, "-c", _COUNT_CALLS, "train", *words, f"budget.env_steps={env_steps}"]
+        done = subprocess.run(
+            [*command, "--runs-dir", folder], env=environment, capture_output=True, text=True, check=True
+        )
+    return int(done.stderr.rsplit("calls:", 1)[1])
+
+
+def compare_calls(before: Path, after: Path) -> list[str]:
+    """Python calls per 1,000 env steps, start-up left out, as a Markdown table."""
+    table = ["| case | before | after | after / before |", "| --- | ---: | ---: | ---: |"]
+    for name, words in CASES.items():
+        few, many = (250_000, 1_250_000) if "4,096" in name else (8_192, 40_960)
+        grown = [calls(side, words, many) - calls(side, words, few) for side in (before, after)]
+        rates = [1000 * count / (many - few) for count in grown]
+        table.append(f"| {name} | {rates[0]:,.1f} | {rates[1]:,.1f} | {rates[1] / rates[0]:.3f} |")
+    return table
 
 
 def compare(before: Path, after: Path, repeats: int, core: int) -> dict[str, list[float]]:
@@ -102,7 +135,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--core", type=int, default=0, help="the core that everything runs on")
     parser.add_argument("--write", action="store_true", help="also into docs/benchmarks.md")
+    parser.add_argument("--calls", action="store_true", help="count Python calls instead of seconds")
     options = parser.parse_args()
+    if options.calls:
+        print("\n".join(compare_calls(options.before, options.after)))
+        return
     results = compare(options.before, options.after, options.repeats, options.core)
     print("\n".join(lines(results)))
     if options.write:

@@ -1,0 +1,136 @@
+"""How the program takes what should never happen, counted: `python benchmarks/reliability.py --help`.
+
+The same trials run in CI, fewer of them: tests/fuzz, tests/hostile and tests/training/test_kill.py. This is
+the long form, by hand. `--write` puts the counts into docs/reliability.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORD = ROOT / "benchmarks" / "reliability.json"
+DOCUMENT = ROOT / "docs" / "reliability.md"
+sys.path.insert(0, str(ROOT / "tests"))
+
+Counts = dict[str, Any]
+
+
+def wrong_input(count: int) -> Counts:
+    """Wrong command lines, references and settings."""
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    from fuzz.wrong_input import command_lines, run_command
+
+    counts = {"tried": 0, "refused": 0, "tracebacks": 0, "hangs": 0, "other faults": 0}
+    seen: list[str] = []
+
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(words=command_lines())
+    def trial(words: list[str]) -> None:
+        ending = run_command(words)
+        counts["tried"] += 1
+        counts["refused"] += ending.code == 2
+        counts["hangs"] += ending.hung
+        if (fault := ending.fault()) is None or ending.hung:
+            return
+        kind = "tracebacks" if ending.crash is not None or "traceback" in fault else "other faults"
+        counts[kind] += 1
+        seen.append(f"{fault}: {words}")
+
+    trial()
+    for fault in seen[:50]:
+        print(fault, file=sys.stderr)
+    return counts
+
+
+def kills(count: int) -> Counts:
+    """`kill -9` at random moments with a resume after each: half of them native, half with workers."""
+    from training.compare_runs import difference, end_of, rows_of
+    from training.kills import as_run, train_whole_and_killed
+
+    counts = {"tried": 0, "lost": 0, "runs that ended with other bits": 0}
+    for backend in ("native", "workers"):
+        with tempfile.TemporaryDirectory() as folder:
+            steps = f"{15 * count // 2}k"
+            whole, killed = (
+                as_run(runs)
+                for runs in train_whole_and_killed(Path(folder), backend, steps, kills=count // 2, seed=7)
+            )
+            counts["tried"] += count // 2
+            same = difference(end_of(whole), end_of(killed)) or difference(rows_of(whole), rows_of(killed))
+            counts["runs that ended with other bits"] += same is not None
+            if same is not None:
+                print(f"{backend}: {same[:500]}", file=sys.stderr)
+    return counts
+
+
+TRIALS: dict[str, tuple[Callable[[int], Counts], int]] = {
+    "wrong input": (wrong_input, 5000),
+    "kills": (kills, 100),
+}
+
+
+def lines(record: dict[str, Counts]) -> list[str]:
+    """docs/reliability.md."""
+    text = [
+        "# Reliability",
+        "",
+        "Written by `python benchmarks/reliability.py --write`: what should never happen was made to happen,",
+        "and counted. Fewer of the same trials run in CI.",
+        "",
+    ]
+    for name, counts in record.items():
+        trial = TRIALS[name][0]
+        text += [f"## {name.capitalize()}", "", trial.__doc__ or "", ""]
+        text += ["| | |", "| --- | ---: |"]
+        text += [f"| {key} | {value:,} |" for key, value in counts.items() if isinstance(value, int)]
+        text += ["", f"{counts['date']}, {counts['machine']}, {counts['seconds']:.0f} s.", ""]
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", choices=list(TRIALS), action="append")
+    parser.add_argument("--count", type=int, help="how many of each; 5,000 and 100 and so on if left out")
+    parser.add_argument("--write", action="store_true", help="also into docs/reliability.md")
+    options = parser.parse_args()
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    os.environ["NO_COLOR"] = "1"
+    for name in options.only or TRIALS:
+        trial, usual = TRIALS[name]
+        began = time.perf_counter()
+        with tempfile.TemporaryDirectory() as home:  # the user's own runs and caches stay untouched
+            os.environ["GYMNAST_RUNS_DIR"] = f"{home}/runs"
+            os.environ["XDG_CACHE_HOME"] = f"{home}/cache"
+            counts = trial(options.count or usual)
+        counts |= {
+            "date": date.today().isoformat(),
+            "machine": f"{platform.system()}, {os.cpu_count()} cores",
+            "seconds": round(time.perf_counter() - began, 1),
+        }
+        record[name] = counts
+        print(f"{name}: {counts}", flush=True)
+    if options.write:
+        RECORD.write_text(json.dumps(record, indent=1) + "\n")
+        DOCUMENT.write_text("\n".join(lines(record)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""Whatever is typed, a command ends with a result or with one message: no traceback, no hang."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+
+from fuzz.wrong_input import command_lines, run_command
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(words=command_lines())
+def test_every_command_line_ends_with_a_result_or_one_message(words: list[str], tmp_path: Path) -> None:
+    before = set(tmp_path.rglob("*"))
+    ending = run_command(words)
+    assert ending.fault() is None, (words, ending)
+    assert set(tmp_path.rglob("*")) == before
