@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gymnast.errors import GymnastError
+from gymnast.runs.files import MOST_METRICS, open_read
 
 Number = int | float
 
@@ -40,7 +41,7 @@ def parse_cell(cell: str) -> Number:
 def read_header(path: Path) -> list[str]:
     """The columns; none if there is no file or no whole first line."""
     try:
-        with path.open("rb") as file:
+        with open_read(path, MOST_METRICS) as file:
             line = file.readline()
     except FileNotFoundError:
         return []
@@ -72,7 +73,7 @@ def read_columns(path: Path, keys: Iterable[str] | None = None) -> dict[str, np.
 def _rows(path: Path, width: int) -> Iterator[list[str]]:
     if not width:
         return
-    with path.open("rb") as file:
+    with open_read(path, MOST_METRICS) as file:
         file.readline()
         for number, line in enumerate(file, start=2):
             if not line.endswith(b"\n"):

@@ -25,7 +25,19 @@ import numpy as np
 
 from gymnast.errors import GymnastError, RunFailed, did_you_mean
 from gymnast.runs.arrays import join_arrays, pack, pack_state, split_arrays, unpack, unpack_state
-from gymnast.runs.files import fsync_folder, remove_leftovers, sha256, write_atomic
+from gymnast.runs.files import (
+    MOST_ARRAYS,
+    UnsafeFile,
+    fsync_folder,
+    list_folder,
+    make_folder,
+    parse_json,
+    read_bytes,
+    remove,
+    remove_leftovers,
+    sha256,
+    write_atomic,
+)
 from gymnast.runs.store import RunFolder, now
 
 FORMAT = 1
@@ -90,12 +102,12 @@ class Checkpoint:
     def sidecar(self) -> Sidecar:
         """Read and check the JSON alone."""
         try:
-            document = json.loads(self.json_path.read_bytes())
+            document = parse_json(read_bytes(self.json_path))
             checksum = document.pop("checksum")
             if checksum != sha256(_json(document)):
                 raise self.damaged("its JSON was changed")
             sidecar = Sidecar(**join_arrays(document, {}))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, UnsafeFile) as error:
             raise self.damaged(f"its JSON cannot be read ({error})") from error
         if sidecar.format != FORMAT:
             raise self.damaged(f"it has format {sidecar.format}, this version reads {FORMAT}")
@@ -172,9 +184,7 @@ def verify(checkpoint: Checkpoint) -> Sidecar:
 
 def list_checkpoints(run: RunFolder) -> list[Checkpoint]:
     """Every checkpoint that has its JSON, oldest first; nothing is read."""
-    if not run.checkpoints.is_dir():
-        return []
-    names = (_SIDECAR_NAME.fullmatch(path.name) for path in run.checkpoints.iterdir())
+    names = map(_SIDECAR_NAME.fullmatch, list_folder(run.checkpoints))
     return [Checkpoint(run, steps) for steps in sorted(int(match[1]) for match in names if match)]
 
 
@@ -249,7 +259,9 @@ def rewind(run: RunFolder, checkpoint: Checkpoint) -> None:
 def _verified(checkpoint: Checkpoint, sidecar: Sidecar, part: str) -> bytes:
     path = checkpoint.arrays_path(part, sidecar.copy)
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, MOST_ARRAYS)
+    except UnsafeFile as error:
+        raise checkpoint.damaged(str(error)) from error
     except OSError as error:
         raise checkpoint.damaged(f"{path.name} cannot be read ({error.strerror})") from error
     if len(data) != sidecar.files[part]["bytes"]:
@@ -273,7 +285,7 @@ def _remove(checkpoints: list[Checkpoint]) -> None:
     if not checkpoints:
         return
     for checkpoint in checkpoints:
-        checkpoint.json_path.unlink(missing_ok=True)
+        remove(checkpoint.json_path)
     fsync_folder(checkpoints[0].run.checkpoints)  # no JSON may outlive its arrays, not even in a power cut
     for checkpoint in checkpoints:
         for copy in (0, 1):
@@ -282,16 +294,18 @@ def _remove(checkpoints: list[Checkpoint]) -> None:
 
 def _unlink_arrays(checkpoint: Checkpoint, copy: int) -> None:
     for part in _PARTS:
-        checkpoint.arrays_path(part, copy).unlink(missing_ok=True)
+        remove(checkpoint.arrays_path(part, copy))
 
 
 def _remove_orphans(run: RunFolder) -> None:
     """Temporary files, and arrays that no JSON names: a process was killed while it wrote them."""
-    run.checkpoints.mkdir(exist_ok=True)
+    make_folder(run.checkpoints)
     remove_leftovers(run.checkpoints)
     named = {checkpoint.env_steps for checkpoint in list_checkpoints(run)}
     found = [
-        (path, match) for path in run.checkpoints.iterdir() if (match := _ARRAYS_NAME.fullmatch(path.name))
+        (run.checkpoints / name, match)
+        for name in list_folder(run.checkpoints)
+        if (match := _ARRAYS_NAME.fullmatch(name))
     ]
     twice = {int(match[1]) for _, match in found if match[2]} & {
         int(match[1]) for _, match in found if not match[2]
@@ -304,7 +318,7 @@ def _remove_orphans(run: RunFolder) -> None:
         else:
             orphan = steps not in named
         if orphan:
-            path.unlink(missing_ok=True)
+            remove(path)
 
 
 def _json(document: Mapping[str, Any]) -> bytes:

@@ -27,7 +27,7 @@ MOST_JSON = 16 << 20
 MOST_METRICS = 4 << 30  # read line by line
 MOST_ARRAYS = 8 << 30
 MOST_DEPTH = 64  # of nested lists and maps: far beyond ours, far below Python's recursion limit
-MOST_DIGITS = 1000  # of a whole number; the states of random generators have about 40
+MOST_DIGITS = 300  # of a whole number: still a float; states of random generators have about 40
 
 _TMP = ".tmp"
 _LINK = "a link, and links inside a run folder are not followed"
@@ -70,8 +70,13 @@ def open_new(path: Path) -> BinaryIO:
 
 
 def open_append(path: Path) -> BinaryIO:
-    """A regular file, made if it is missing, whose every write goes to its end at once."""
-    return os.fdopen(_open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab", buffering=0)
+    """A regular file, made if it is missing, for writing at its end."""
+    return os.fdopen(append_handle(path), "ab")
+
+
+def append_handle(path: Path) -> int:
+    """The same as a handle of the operating system's, without a buffer."""
+    return _open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
 def open_update(path: Path) -> BinaryIO:

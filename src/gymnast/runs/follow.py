@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gymnast.metrics.csv_file import Number, parse_cell
+from gymnast.runs.files import MOST_METRICS, open_read
 
 _UPDATES = "time/updates"
 
@@ -45,7 +46,7 @@ class MetricsFollower:
     def _read(self) -> list[dict[str, Number]]:
         if self._file is None:
             try:
-                self._file = self._path.open("rb")
+                self._file = open_read(self._path, MOST_METRICS)
             except FileNotFoundError:
                 return []
         lines = (self._half + self._file.read()).split(b"\n")

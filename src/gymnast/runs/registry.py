@@ -7,6 +7,7 @@ are written before the index, so the index can be lost, damaged or outdated and 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -16,12 +17,13 @@ from typing import Any, Literal, get_args
 
 from gymnast.errors import GymnastError, RunFailed, did_you_mean
 from gymnast.runs import checkpoint, score_auc
-from gymnast.runs.files import read_json, write_atomic, write_failed
+from gymnast.runs.files import UnsafeFile, is_regular, read_bytes, read_json, write_atomic, write_failed
 from gymnast.runs.store import RunFolder, now, open_run, run_folders
 from gymnast.runs.trainer import is_paused, is_training
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
+_MOST_INDEX = 64 << 20  # of more than 100,000 runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("solved", "paused"), (bool,)),
 }
 _FLAGS = {"solved", "paused"}
+_BEYOND = 2.0**63  # no count, score or duration of ours is as large
 _START_KEYS = ("id", "name", "env", "variant", "algo", "seed", "created")
 _STATUS_KEYS = tuple(field.name for field in fields(RunEntry) if field.name not in (*_START_KEYS, "paused"))
 # What `update` takes, and the plain type that NumPy's numbers are converted to.
@@ -156,18 +159,33 @@ def _as_it_is(run: RunFolder, entry: RunEntry) -> RunEntry:
 
 
 def _read_entry(run: RunFolder) -> RunEntry:
-    """From the run's own files; checkpoints and metrics replace a lost status.json."""
+    """From the run's own files; checkpoints and metrics replace a lost status.json. A folder that cannot be
+    read is an entry too: it must not hide the other runs, nor be hidden by them."""
     started = run.info()
     state = read_json(run.status_path)
-    if state is None:
-        state = _guess(run)
-    elif "score_auc" not in state:  # written before there was one
-        state = {**state, "score_auc": score_auc.of_run(run)}
+    try:
+        if state is None:
+            state = _guess(run)
+        elif "score_auc" not in state:  # written before there was one
+            state = {**state, "score_auc": score_auc.of_run(run)}
+    except (OSError, ValueError, GymnastError) as error:
+        state = {"status": "failed", "reason": f"its files cannot be read: {error}", **(state or {})}
+    if not started and (problem := _unreadable(run)) is not None:
+        state = {**state, "status": "failed", "reason": problem}
     values = {name: started.get(name) for name in _START_KEYS} | {
         name: state.get(name) for name in _STATUS_KEYS
     }
     # The id of a copied or renamed folder is its folder's name.
     return RunEntry(**{**_sound(values), "id": run.id})
+
+
+def _unreadable(run: RunFolder) -> str | None:
+    """What keeps its run.json from being read at all; None if nothing does and the content is wrong."""
+    try:
+        read_bytes(run.info_path)
+    except (OSError, GymnastError) as error:
+        return f"its run.json cannot be read: {error}"
+    return None
 
 
 def _guess(run: RunFolder) -> dict[str, Any]:
@@ -194,16 +212,17 @@ def _sound(values: dict[str, Any]) -> dict[str, Any]:
         if name in _TYPES
         and isinstance(value, _TYPES[name])
         and (name in _FLAGS) == isinstance(value, bool)
+        and (not isinstance(value, (int, float)) or abs(value) < _BEYOND)  # false for NaN as well
         and (name != "status" or value in STATUSES)
     }
 
 
 def _index_path(root: Path) -> Path:
-    return root / "registry.json"
+    return root.resolve() / "registry.json"  # the runs folder may be a link: the user named it
 
 
 def _read_index(root: Path) -> dict[str, RunEntry] | None:
-    document = read_json(_index_path(root))
+    document = read_json(_index_path(root), _MOST_INDEX)
     try:
         items = document["runs"] if document else None
         if items is None or any(_sound(item) != item for item in items):
@@ -234,13 +253,16 @@ def _finite(value: Any) -> Any:
 def _locked(root: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
-    lock = FileLock(root / ".registry.lock")
+    path = root / ".registry.lock"
+    if os.path.lexists(path) and not is_regular(path):
+        raise UnsafeFile(f"{path} is not a regular file; remove it")
+    lock = FileLock(path)
     try:
         lock.acquire(timeout=30)
     except Timeout:
-        raise RunFailed(f"another process has held {root / '.registry.lock'} for 30 s") from None
+        raise RunFailed(f"another process has held {path} for 30 s") from None
     except OSError as error:
-        raise write_failed(root / ".registry.lock", error) from error
+        raise write_failed(path, error) from error
     try:
         yield
     finally:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_columns, read_header
 from gymnast.runs.checkpoint import Checkpoint, DamagedCheckpoint, best_checkpoint, list_checkpoints
 from gymnast.runs.registry import RunEntry, entry_of
@@ -128,13 +127,9 @@ def task_evaluations(run: RunFolder) -> dict[str, list[float]]:
 
 def settings_of(run: RunFolder) -> dict[str, Any]:
     """The run's config with dotted keys."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
+    from gymnast.config.reading import parse_yaml
 
-    try:
-        return _flat(YAML(typ="safe", pure=True).load(run.config_text()))
-    except YAMLError as error:
-        raise GymnastError(f"{run.config_path} is not valid YAML: {error}") from error
+    return _flat(parse_yaml(run.config_text(), str(run.config_path)))
 
 
 def differing(settings: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -16,6 +16,7 @@ from gymnast.envs.spec import read_spec
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, list_checkpoints, sidecar_or_none
+from gymnast.runs.files import refuse_link
 from gymnast.runs.store import RunFolder
 from gymnast.traces.checkpoint import build_recorded_env, player_of
 from gymnast.traces.recorder import iter_steps
@@ -63,6 +64,8 @@ def record_progress(
     config = load_config(str(run.config_path)).config
     curve = read_curve(run, read_spec(config.env).solved_at)
     chapters = choose_chapters(run, curve, checkpoints)
+    if out is None:
+        refuse_link(run.videos)
     path, played = out or run.progress_video_path, Played()
     env = build_recorded_env(config, seed, task)
     try:

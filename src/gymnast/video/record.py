@@ -12,7 +12,7 @@ from gymnast.envs.contract import EnvFailure
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, best_checkpoint
-from gymnast.runs.files import write_failed
+from gymnast.runs.files import MOST_ARRAYS, open_new, open_read, refuse_link, remove, write_failed
 from gymnast.runs.store import RunFolder
 from gymnast.traces.checkpoint import build_recorded_env, player_of
 from gymnast.traces.env import RecordedEnv
@@ -70,19 +70,21 @@ def link_best(run: RunFolder, path: Path) -> None:
     link = run.best_video_path
     unfinished = link.with_name(f".{link.name}.part")
     try:
-        unfinished.unlink(missing_ok=True)
+        remove(unfinished)
         try:
             unfinished.symlink_to(path.name)
         except (OSError, NotImplementedError):  # Windows without the privilege, some network folders
-            shutil.copyfile(path, unfinished)
+            with open_read(path, MOST_ARRAYS) as video, open_new(unfinished) as copied:
+                shutil.copyfileobj(video, copied)
         unfinished.replace(link)
     except OSError as error:
         with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+            remove(unfinished)
         raise GymnastError(str(write_failed(link, error))) from error
 
 
 def video_path(run: RunFolder, env_steps: int, *apart: str) -> Path:
     """Where a video goes: named as checkpoints are, and by what sets it apart from an evaluation."""
+    refuse_link(run.videos)
     name = "-".join([f"{env_steps:012d}", *(re.sub(r"[^\w.]+", "_", word) for word in apart)])
     return run.videos / f"{name}.mp4"

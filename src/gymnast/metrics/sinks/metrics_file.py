@@ -13,7 +13,16 @@ from gymnast.errors import GymnastError
 from gymnast.metrics import catalogue
 from gymnast.metrics.csv_file import format_cell, read_header
 from gymnast.metrics.sinks.sink import Sink
-from gymnast.runs.files import fsync_folder, write_failed
+from gymnast.runs.files import (
+    MOST_METRICS,
+    append_handle,
+    fsync_folder,
+    open_new,
+    open_read,
+    open_update,
+    remove,
+    write_failed,
+)
 
 if TYPE_CHECKING:
     from gymnast.training.report import Report
@@ -66,7 +75,7 @@ class Recorder(Sink):
             return
         place = header.index("time/updates")
         # Cutting the end off needs no second file: it either happened or it did not.
-        with self.path.open("r+b") as file:
+        with open_update(self.path) as file:
             end = len(file.readline())
             for line in file:
                 cells = line.split(b",")
@@ -92,7 +101,7 @@ class Recorder(Sink):
     def _append(self, line: bytes) -> None:
         try:
             if self._handle is None:
-                self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+                self._handle = append_handle(self.path)
                 self._size = os.fstat(self._handle).st_size
                 if self._size == 0:
                     line = (",".join(self._columns) + "\n").encode() + line
@@ -125,26 +134,26 @@ class Recorder(Sink):
         tmp = self.path.with_name(f".{self.path.name}.tmp")
         try:
             # Line by line: a long run's file need not fit into memory.
-            with self.path.open() as old, tmp.open("w") as new:
+            with open_read(self.path, MOST_METRICS) as old, open_new(tmp) as new:
                 old.readline()
-                new.write(",".join(columns) + "\n")
+                new.write(",".join(columns).encode() + b"\n")
                 for line in old:
-                    cells = line.rstrip("\n").split(",")
-                    new.write(",".join("" if place is None else cells[place] for place in places) + "\n")
+                    cells = line.rstrip(b"\n").split(b",")
+                    new.write(b",".join(b"" if place is None else cells[place] for place in places) + b"\n")
                 new.flush()
                 os.fsync(new.fileno())
             tmp.replace(self.path)
             fsync_folder(self.path.parent)
         except OSError as error:
             with suppress(OSError):
-                tmp.unlink(missing_ok=True)
+                remove(tmp)
             raise write_failed(self.path, error) from error
 
 
 def _drop_half_line(path: Path) -> None:
     """A process killed within a write may leave a line without its end."""
     try:
-        file = path.open("r+b")
+        file = open_update(path)
     except FileNotFoundError:
         return
     except OSError as error:
