@@ -10,7 +10,7 @@ from typing import Any
 
 from gymnast.config.yaml_limits import TooMuchError, check_values, limited_yaml
 from gymnast.errors import GymnastError
-from gymnast.runs.files import MOST_CONFIG, MOST_DIGITS, UnsafeFile, open_users_file, refuse_link
+from gymnast.runs.files import MOST_CONFIG, MOST_DIGITS, UnsafeFile, open_users_file, read_all, refuse_link
 
 PACKAGED = Path(__file__).resolve().parent.parent / "presets"
 
@@ -29,7 +29,7 @@ def read_text(path: Path) -> str:
         if os.path.lexists(path.with_name("run.json")):
             refuse_link(path)
         with open_users_file(path, MOST_CONFIG) as file:
-            return file.read(MOST_CONFIG).decode("utf-8-sig")
+            return read_all(file).decode("utf-8-sig")
     except UnsafeFile as error:
         raise GymnastError(str(error).replace(str(path), shown(path))) from None
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def parse_yaml(text: str, where: str) -> Any:
         raise GymnastError(f"{where}: not valid YAML: {_first_line(error)}") from None
     except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
         # ruamel's own, for a timestamp or number that cannot exist, or a tag that does not fit
-        problem = _first_line(error)
+        problem = _first_line(error) if isinstance(error, ValueError) else "a value does not fit its tag"
         if "integer string conversion" in problem:
             problem = f"a whole number with more than {MOST_DIGITS} digits"
         raise GymnastError(f"{where}: not valid YAML: {problem}") from None

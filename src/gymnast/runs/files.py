@@ -53,7 +53,12 @@ def open_users_file(path: Path, most: int) -> BinaryIO:
 def read_bytes(path: Path, most: int = MOST_JSON) -> bytes:
     """The whole content of a regular file of at most `most` bytes."""
     with open_read(path, most) as file:
-        return file.read(most)  # it may have grown since it was opened
+        return read_all(file)
+
+
+def read_all(file: BinaryIO) -> bytes:
+    """What a file holds that `open_read` opened, as far as its size was checked."""
+    return file.read(os.fstat(file.fileno()).st_size)
 
 
 def read_text(path: Path, most: int = MOST_JSON) -> str:
@@ -179,6 +184,12 @@ def refuse_link(path: Path) -> None:
     """Raise unless `path` is no link."""
     if is_link(path):
         _refuse(path, _LINK)
+
+
+def refuse_irregular(path: Path) -> None:
+    """Raise if `path` is there and is anything but a regular file, for files that others open for us."""
+    if os.path.lexists(path) and not is_regular(path):
+        raise UnsafeFile(f"{path} is not a regular file; remove it")
 
 
 def users_place(path: Path) -> Path:

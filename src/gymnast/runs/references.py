@@ -9,8 +9,9 @@ from pathlib import Path
 from gymnast.errors import GymnastError, did_you_mean
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import Checkpoint, resolve
+from gymnast.runs.files import is_link
 from gymnast.runs.selection import best_by_env
-from gymnast.runs.store import RunFolder, run_folders
+from gymnast.runs.store import RUN_ID, RunFolder, run_folders
 
 _CHECKPOINT_NAME = re.compile(r"(\d+)(?:-\d)?(?:\.json|\.(?:policy|state)\.safetensors)?")
 
@@ -31,6 +32,8 @@ def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> RunFold
     ids = sorted(run.id for run in run_folders(root))
     if reference in ids:
         return RunFolder(root / reference)
+    if RUN_ID.fullmatch(reference) and is_link(root / reference):
+        raise GymnastError(f"no run {reference!r} in {root}: it is a link; name the folder that it points to")
     if allow_paths and _is_run_folder(reference):  # a folder's name, from within the runs folder
         return _from_path(reference, allow_paths)
     matches = [run_id for run_id in ids if reference and run_id.startswith(reference)]
@@ -99,7 +102,9 @@ def _from_path(reference: str, allowed: bool) -> RunFolder:
         raise GymnastError(f"{reference!r} is not a run id")
     if not _is_run_folder(reference):
         raise GymnastError(f"{reference} is not a run folder: it has no run.json")
-    return RunFolder(Path(reference).expanduser().resolve())
+    path = Path(reference).expanduser()
+    RunFolder(path).refuse_link()  # what is removed or written must be what was named
+    return RunFolder(path.resolve())
 
 
 def _is_run_folder(reference: str) -> bool:

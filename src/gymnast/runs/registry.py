@@ -7,7 +7,6 @@ are written before the index, so the index can be lost, damaged or outdated and 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -17,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from gymnast.errors import GymnastError, RunFailed, did_you_mean
 from gymnast.runs import checkpoint, score_auc
-from gymnast.runs.files import UnsafeFile, is_regular, read_bytes, read_json, write_atomic, write_failed
+from gymnast.runs.files import read_bytes, read_json, refuse_irregular, write_atomic, write_failed
 from gymnast.runs.store import RunFolder, now, open_run, run_folders
 from gymnast.runs.trainer import is_paused, is_training
 
@@ -254,8 +253,7 @@ def _locked(root: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     path = root / ".registry.lock"
-    if os.path.lexists(path) and not is_regular(path):
-        raise UnsafeFile(f"{path} is not a regular file; remove it")
+    refuse_irregular(path)
     lock = FileLock(path)
     try:
         lock.acquire(timeout=30)

@@ -22,7 +22,6 @@ import json
 import os
 import random
 import re
-import stat
 import string
 import time
 from collections.abc import Iterator, Mapping
@@ -41,6 +40,7 @@ from gymnast.runs.files import (
     is_regular,
     read_json,
     read_text,
+    refuse_irregular,
     remove,
     remove_tree,
     write_atomic,
@@ -136,7 +136,8 @@ class RunFolder:
         """Hold the run for training; a second process gets an error, a killed one releases it by itself."""
         from filelock import FileLock, Timeout
 
-        self.refuse_unsafe()
+        self.refuse_link()
+        refuse_irregular(self.lock_path)
         lock = FileLock(self.lock_path)
         try:
             # Not at once: `is_locked` of another process holds it for an instant, and the env workers of
@@ -169,16 +170,10 @@ class RunFolder:
         lock.release()
         return False
 
-    def refuse_unsafe(self) -> None:
-        """Raise if the folder itself is a link, or its lock anything but a file."""
+    def refuse_link(self) -> None:
+        """Raise if the folder itself is a link: what happens to it would happen elsewhere."""
         if is_link(self.path):
-            raise GymnastError(f"{self.path} is a link; use the folder that it points to")
-        try:
-            found = os.lstat(self.lock_path).st_mode
-        except OSError:
-            return
-        if not stat.S_ISREG(found):
-            raise UnsafeFile(f"{self.lock_path} is not a regular file; remove it")
+            raise GymnastError(f"{self.path} is a link; name the run folder that it points to")
 
     def note_resume(
         self, env_steps: int, info: Mapping[str, Any], config_yaml_text: str | None = None
@@ -251,8 +246,7 @@ def open_run(root: Path, run_id: str) -> RunFolder:
     if not RUN_ID.fullmatch(run_id):
         raise GymnastError(f"{run_id!r} is not a run id: eight lower-case letters and digits, a letter first")
     run = RunFolder(root / run_id)
-    if is_link(run.path):
-        run.refuse_unsafe()
+    run.refuse_link()
     if not _is_run(run):
         ids = [known.id for known in run_folders(root)]
         raise GymnastError(f"no run {run_id!r} in {root}{did_you_mean(run_id, ids)}")
@@ -261,8 +255,7 @@ def open_run(root: Path, run_id: str) -> RunFolder:
 
 def delete_run(run: RunFolder) -> None:
     """Remove a run for good, unless it is being trained. Where a link is in its folder, the link goes."""
-    if is_link(run.path):
-        run.refuse_unsafe()
+    run.refuse_link()
     doomed = run.root / f"{_DOOMED}{run.id}"
     lock_is_sound = is_regular(run.lock_path) or not os.path.lexists(run.lock_path)
     with run.lock() if lock_is_sound else nullcontext():  # nobody can hold a lock that is not a file

@@ -23,8 +23,8 @@ from gymnast.runs.arrays import pack, unpack
 from gymnast.runs.files import (
     fsync_folder,
     list_folder,
-    open_read,
     parse_json,
+    read_bytes,
     remove,
     sha256,
     write_atomic,
@@ -163,8 +163,7 @@ def _read(path: Path, file: File, max_bytes: int) -> bytes:
 
 def _bytes(path: Path, most: int) -> bytes:
     try:
-        with open_read(path, most) as file:
-            return file.read(most)
+        return read_bytes(path, most)
     except OSError as error:
         raise GymnastError(f"{path.name}: {error.strerror}") from error
 
