@@ -298,7 +298,7 @@ def _guarded(seconds: float) -> Iterator[None]:
         raise Hung
 
     old_handler = signal.signal(signal.SIGALRM, stop)
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again: what cleans up may hang too
     limits = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MORE_MEMORY, limits[1]))

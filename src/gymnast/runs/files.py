@@ -17,7 +17,7 @@ import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, Literal, NoReturn
 
 from gymnast.errors import GymnastError, RunFailed
 
@@ -41,13 +41,13 @@ class UnsafeFile(GymnastError):
 
 def open_read(path: Path, most: int = MOST_JSON) -> BinaryIO:
     """A regular file of at most `most` bytes, for reading."""
-    return _reader(path, most, _open(path, os.O_RDONLY))
+    return _opened(path, most, _open(path, os.O_RDONLY))
 
 
 def open_users_file(path: Path, most: int) -> BinaryIO:
     """As `open_read`, of a file that the user named: a link to it is followed."""
     flags = (os.O_RDONLY | _EVERYWHERE | _DO_NOT_WAIT) & ~getattr(os, "O_NOFOLLOW", 0)
-    return _reader(path, most, os.open(path, flags))
+    return _opened(path, most, os.open(path, flags))
 
 
 def read_bytes(path: Path, most: int = MOST_JSON) -> bytes:
@@ -84,9 +84,9 @@ def append_handle(path: Path) -> int:
     return _open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
-def open_update(path: Path) -> BinaryIO:
-    """A regular file that is there, for reading and writing."""
-    return os.fdopen(_open(path, os.O_RDWR), "r+b")
+def open_update(path: Path, most: int) -> BinaryIO:
+    """A regular file of at most `most` bytes that is there, for reading and writing."""
+    return _opened(path, most, _open(path, os.O_RDWR), "r+b")
 
 
 def write_atomic(path: Path, data: bytes | str, durable: bool = True, sync_folder: bool = True) -> None:
@@ -212,7 +212,8 @@ def remove_leftovers(folder: Path) -> None:
     """Remove temporary files that a killed process left in `folder`; call it with the lock held."""
     for name in list_folder(folder):
         if name.startswith(".") and name.endswith(_TMP):
-            remove(folder / name)
+            with suppress(IsADirectoryError, PermissionError):  # a folder is none of ours
+                remove(folder / name)
 
 
 def sha256(data: bytes) -> str:
@@ -265,7 +266,7 @@ def _whole_number(digits: str) -> int:
     return int(digits)
 
 
-def _reader(path: Path, most: int, handle: int) -> BinaryIO:
+def _opened(path: Path, most: int, handle: int, mode: Literal["rb", "r+b"] = "rb") -> BinaryIO:
     """The opened file, if it is a regular one of a bearable size."""
     try:
         found = os.fstat(handle)
@@ -273,7 +274,7 @@ def _reader(path: Path, most: int, handle: int) -> BinaryIO:
             _refuse(path, _kind(found.st_mode))
         if found.st_size > most:
             raise UnsafeFile(f"{path} has {found.st_size:,} bytes, more than the {most:,} that are read")
-        return os.fdopen(handle, "rb")
+        return os.fdopen(handle, mode)
     except BaseException:
         os.close(handle)
         raise

@@ -75,7 +75,7 @@ class Recorder(Sink):
             return
         place = header.index("time/updates")
         # Cutting the end off needs no second file: it either happened or it did not.
-        with open_update(self.path) as file:
+        with open_update(self.path, MOST_METRICS) as file:
             end = len(file.readline())
             for line in file:
                 cells = line.split(b",")
@@ -153,7 +153,7 @@ class Recorder(Sink):
 def _drop_half_line(path: Path) -> None:
     """A process killed within a write may leave a line without its end."""
     try:
-        file = open_update(path)
+        file = open_update(path, MOST_METRICS)
     except FileNotFoundError:
         return
     except OSError as error:
