@@ -26,7 +26,7 @@ def shown(path: Path) -> str:
 def read_text(path: Path) -> str:
     """The text of a config file. The user's own may be a link, one inside a run folder may not."""
     try:
-        if os.path.lexists(path.with_name("run.json")):
+        if any(os.path.lexists(folder / "run.json") for folder in path.absolute().parents[:2]):
             refuse_link(path)
         with open_users_file(path, MOST_CONFIG) as file:
             return read_all(file).decode("utf-8-sig")

@@ -4,7 +4,8 @@ A run folder may come from anybody. So nothing in one is followed (a link could 
 user's), only regular files within a size limit are read (a FIFO blocks for ever, a device never ends), and
 new files are created, never opened. A parent folder that is a link is refused too; where the user named the
 place, as the runs folder or `--out`, links are the user's choice: resolve the folder first (`users_place`).
-Missing files and refused permissions stay OSError, so that a caller can tell them from bad content.
+To open or read a file that is missing or not permitted stays an OSError: a caller may have to tell such a
+file from one with bad content.
 """
 
 from __future__ import annotations
@@ -139,6 +140,8 @@ def make_folder(folder: Path) -> None:
         refuse_link(folder)
         if not folder.is_dir():
             raise UnsafeFile(f"{folder} is not a folder") from None
+    except OSError as error:
+        raise write_failed(folder, error) from error
 
 
 def list_folder(folder: Path) -> list[str]:
@@ -150,12 +153,17 @@ def list_folder(folder: Path) -> list[str]:
         return []
     except NotADirectoryError:
         raise UnsafeFile(f"{folder} is not a folder") from None
+    except OSError as error:
+        raise GymnastError(f"{folder} cannot be read: {error.strerror or error}") from error
 
 
 def remove(path: Path) -> None:
     """Remove a file if it is there; of a link, the link itself."""
     refuse_link(path.parent)
-    path.unlink(missing_ok=True)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunFailed(f"{path} cannot be removed: {error.strerror or error}") from error
 
 
 def remove_tree(folder: Path) -> None:
@@ -212,7 +220,7 @@ def remove_leftovers(folder: Path) -> None:
     """Remove temporary files that a killed process left in `folder`; call it with the lock held."""
     for name in list_folder(folder):
         if name.startswith(".") and name.endswith(_TMP):
-            with suppress(IsADirectoryError, PermissionError):  # a folder is none of ours
+            with suppress(RunFailed):  # a folder: none of ours
                 remove(folder / name)
 
 

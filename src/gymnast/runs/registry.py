@@ -91,7 +91,7 @@ def update(root: Path, run_id: str, **changes: Any) -> RunEntry:
     }
     entry = replace(_read_entry(run), **plain, updated=now())
     if entry.status != "running":
-        entry = replace(entry, score_auc=score_auc.of_run(run))
+        entry = replace(entry, score_auc=_score_auc(run))
     document = asdict(entry)
     write_atomic(
         run.status_path, json.dumps({name: _finite(document[name]) for name in _STATUS_KEYS}, indent=1) + "\n"
@@ -124,7 +124,7 @@ def entry_of(run: RunFolder) -> RunEntry:
     """One run in its current state; a killed one never computed its score AUC, so that is done here."""
     entry = _as_it_is(run, _read_entry(run))
     if entry.status == "interrupted" and entry.score_auc is None:
-        return replace(entry, score_auc=score_auc.of_run(run))
+        return replace(entry, score_auc=_score_auc(run))
     return entry
 
 
@@ -166,7 +166,7 @@ def _read_entry(run: RunFolder) -> RunEntry:
         if state is None:
             state = _guess(run)
         elif "score_auc" not in state:  # written before there was one
-            state = {**state, "score_auc": score_auc.of_run(run)}
+            state = {**state, "score_auc": _score_auc(run)}
     except (OSError, ValueError, GymnastError) as error:
         state = {"status": "failed", "reason": f"its files cannot be read: {error}", **(state or {})}
     if not started and (problem := _unreadable(run)) is not None:
@@ -188,19 +188,28 @@ def _unreadable(run: RunFolder) -> str | None:
 
 
 def _guess(run: RunFolder) -> dict[str, Any]:
-    saved = [s for c in checkpoint.list_checkpoints(run) if (s := checkpoint.sidecar_or_none(c)) is not None]
+    known = [checkpoint.sidecar_or_none(c) for c in checkpoint.list_checkpoints(run)]
+    saved = [sidecar for sidecar in known if sidecar is not None]
     if not saved:
         return {}
-    ranks = [s.rank for s in saved if s.rank is not None]
+    current = checkpoint.current_scores(run, saved)
+    ranks = [s.rank for s in current if s.rank is not None]
     return {
         "env_steps": saved[-1].env_steps,
         "seconds": float(saved[-1].metrics.get("time/seconds") or 0.0),
-        "solved": any(s.metrics.get("eval/solved") for s in saved),
+        "solved": any(s.metrics.get("eval/solved") for s in current),
         "best_score": max(ranks)[1] if ranks else None,
         "last_score": ranks[-1][1] if ranks else None,
-        "score_auc": score_auc.of_run(run),
+        "score_auc": _score_auc(run),
         "updated": saved[-1].created,
     }
+
+
+def _score_auc(run: RunFolder) -> float | None:
+    """None too where the metrics cannot be read, or run.json was edited: whoever shows them reports that."""
+    with suppress(GymnastError, OSError, TypeError, ValueError):
+        return score_auc.of_run(run)
+    return None
 
 
 def _sound(values: dict[str, Any]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class RunFolder:
         except OSError as error:
             raise GymnastError(str(write_failed(self.lock_path, error))) from error
         try:
-            with suppress(OSError):
+            with suppress(GymnastError):
                 remove(self.process_path)  # a killed process left it
             yield
         finally:

@@ -18,15 +18,7 @@ from typing import Any
 
 from gymnast.errors import GymnastError
 from gymnast.processes.identity import ProcessIdentity, own_identity
-from gymnast.runs.files import (
-    UnsafeFile,
-    list_folder,
-    make_folder,
-    read_json,
-    remove,
-    write_atomic,
-    write_failed,
-)
+from gymnast.runs.files import list_folder, make_folder, read_json, remove, write_atomic
 from gymnast.runs.store import RunFolder
 
 
@@ -85,10 +77,7 @@ def ask(run: RunFolder, token: str, word: str) -> Asked:
     """Leave a request for the process with this token."""
     # Names sort by time, and two askers never share one.
     path = run.requests / f"{time.time_ns():020d}-{secrets.token_hex(4)}.json"
-    try:
-        make_folder(run.requests)
-    except OSError as error:
-        raise write_failed(run.requests, error) from error
+    make_folder(run.requests)
     write_atomic(path, json.dumps({"token": token, "request": word}), durable=False)
     return Asked(path, token, word)
 
@@ -109,7 +98,7 @@ class Announced:
         self.done()
         try:
             names = sorted(list_folder(self._run.requests))
-        except (OSError, UnsafeFile):
+        except GymnastError:
             return []
         words = []
         for name in names:
@@ -126,7 +115,7 @@ class Announced:
     def done(self) -> None:
         """What was taken has been acted on; the asker sees it by the missing file."""
         for path in self._under_way:
-            with suppress(OSError, UnsafeFile):
+            with suppress(GymnastError):
                 remove(path)
         self._under_way.clear()
 
@@ -139,7 +128,7 @@ class Announced:
     def withdraw(self) -> None:
         """The training is over."""
         self.done()
-        with suppress(OSError, UnsafeFile):
+        with suppress(GymnastError):
             remove(self._run.process_path)
 
     def _write(self) -> None:

@@ -35,7 +35,7 @@ def record_checkpoint(
     """A video of a checkpoint. Without `out` it goes to the run's folder, and if the checkpoint is the best
     of its run, `best.mp4` links to it."""
     require_video("gymnast video")
-    config = load_config(str(checkpoint.run.config_path)).config
+    config = load_config(str(checkpoint.config_path())).config
     usual = stochastic == config.eval.stochastic
     apart = (
         task,
@@ -78,7 +78,7 @@ def link_best(run: RunFolder, path: Path) -> None:
                 shutil.copyfileobj(video, copied)
         unfinished.replace(link)
     except OSError as error:
-        with suppress(OSError):
+        with suppress(GymnastError):
             remove(unfinished)
         raise GymnastError(str(write_failed(link, error))) from error
 

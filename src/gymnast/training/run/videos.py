@@ -13,7 +13,7 @@ from pathlib import Path
 from gymnast.config.schema import Config
 from gymnast.errors import GymnastError
 from gymnast.policies.policy import Policy
-from gymnast.runs.checkpoint import resolve
+from gymnast.runs.references import resolve
 from gymnast.runs.store import RunFolder
 from gymnast.training.evaluator import Result, evaluation_seed, sampling_rng
 from gymnast.training.run.outcome import Outcome
