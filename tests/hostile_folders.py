@@ -34,8 +34,8 @@ ID, OTHER = "hostile1", "healthy1"
 SECONDS = 20.0  # a command takes a tenth of one; the machine may be busy
 MORE_MEMORY = 4 << 30
 _SMALL = {
-    "env.n_envs": 2, "algo.n_steps": 32, "algo.batch_size": "all", "algo.n_epochs": 1, "budget.env_steps": 256,
-    "eval.every": 64, "eval.episodes": 1, "checkpoint.keep": 2, "seed": 1,
+    "env.n_envs": 2, "algo.n_steps": 32, "algo.batch_size": "all", "algo.n_epochs": 1,
+    "budget.env_steps": 256, "eval.every": 64, "eval.episodes": 1, "checkpoint.keep": 2, "seed": 1,
 }  # fmt: skip
 
 
@@ -145,9 +145,9 @@ DAMAGES: dict[str, Callable[[Path, Path], None]] = {
 }
 # Places that a run folder need not have, and where a command may write.
 ABSENT = (
-    "process.json", "console.log", "requests", "videos", ".run.json.tmp", ".status.json.tmp", ".metrics.csv.tmp",
-    ".process.json.tmp", "checkpoints/.000000000320.json.tmp", "videos/.progress.mp4.part", "videos/progress.mp4",
-    "../registry.json", "../.registry.lock", "../.registry.json.tmp", ".",
+    "process.json", "console.log", "requests", "videos", ".run.json.tmp", ".status.json.tmp",
+    ".metrics.csv.tmp", ".process.json.tmp", "checkpoints/.000000000320.json.tmp", "videos/.progress.mp4.part",
+    "videos/progress.mp4", "../registry.json", "../.registry.lock", "../.registry.json.tmp", ".",
 )  # fmt: skip
 COMMANDS: dict[str, list[str]] = {
     "runs": ["runs", "--json"],
@@ -317,7 +317,7 @@ def _tree(folder: Path) -> dict[str, str]:
     """Everything below a folder, links not followed: name → what it is and holds."""
     found: dict[str, str] = {}
     if folder.is_symlink() or not folder.is_dir():
-        return {"": os.readlink(folder)} if folder.is_symlink() else {}
+        return {"": str(folder.readlink())} if folder.is_symlink() else {}
     for at, folders, files in os.walk(folder):
         for name in [*folders, *files]:
             path = Path(at) / name

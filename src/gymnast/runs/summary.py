@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_columns, read_header
 from gymnast.runs.checkpoint import Checkpoint, best_checkpoint, list_checkpoints
 from gymnast.runs.registry import RunEntry, entry_of
