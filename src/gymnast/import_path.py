@@ -24,7 +24,7 @@ def import_module(name: str, needed_for: str) -> ModuleType:
                 f"{needed_for}: there is no module '{error.name}' in {here} nor among the installed packages"
             ) from error
         raise GymnastError(f"{needed_for}: importing '{name}' failed: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise GymnastError(
             f"{needed_for}: importing '{name}' raised {type(error).__name__}: {error}"
         ) from error

@@ -172,7 +172,7 @@ def test_unknown_references() -> None:
     )
     assert message("nowhere/my.yaml") == "nowhere/my.yaml: there is no such file"
     Path("folder.yaml").mkdir()
-    assert message("folder.yaml") == "folder.yaml: cannot be read: Is a directory"
+    assert message("folder.yaml") == "folder.yaml is a folder instead of a file"
     Path("plain.yaml").write_text("env: {id: X-v0}")
     assert message("plain.yaml:v") == "plain.yaml has no variant 'v'; it has none"
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from gymnast.errors import GymnastError
 from gymnast.metrics.catalogue import COUNTERS, UnknownMetric, all_metrics
 from gymnast.metrics.csv_file import read_columns, read_header, read_metrics
-from gymnast.metrics.sinks.metrics_file import Recorder
+from gymnast.metrics.sinks.metrics_file import Recorder, increasing
 
 KEYS = [key for key in (metric.key for metric in all_metrics()) if "*" not in key and key not in COUNTERS] + [
     "env/reward_part/centre",
@@ -155,11 +157,76 @@ def test_missing_file_has_no_rows(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_row_of_the_wrong_width_is_named(tmp_path: Path) -> None:
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "short": lambda row: row.rsplit(b",", 2)[0] + b"\n",
+    "long": lambda row: row[:-1] + b",7\n",
+    "bad byte": lambda row: row[:3] + b"\xff" + row[4:],
+    "zeros": lambda row: b"\0" * (len(row) - 1) + b"\n",
+    "text": lambda row: b"x" + row[1:],
+    "another update": lambda row: row.replace(b"4,", b"9000,", 3),
+    "split": lambda row: row[:4] + b"\n" + row[5:],
+    "empty": lambda row: b"\n",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_row_alone_is_left_out(damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "metrics.csv"
-    path.write_text("time/updates,opt/lr\n1,2\n1,2,3\n")
-    with pytest.raises(GymnastError, match=r"line 3 has 3 cells, the header has 2"):
-        read_metrics(path)
+    with Recorder(path) as recorder:
+        for updates in range(1, 9):
+            recorder.write(counters(updates) | {"opt/lr": 0.1})
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[4] = DAMAGES[damage](lines[4])
+    path.write_bytes(b"".join(lines))
+    left_out = damage != "another update"  # it reads as a row: only the order tells that it is none
+    assert [r["time/updates"] for r in read_metrics(path) if r["time/updates"] < 9] == [1, 2, 3, 5, 6, 7, 8]
+    assert len(read_columns(path, ["opt/lr"])["opt/lr"]) == 7 + (not left_out)
+    assert path.read_bytes() == b"".join(lines), "reading changes nothing"
+    assert sum("damaged and left out" in record.message for record in caplog.records) == left_out
+    caplog.clear()
+    with Recorder(path) as recorder:
+        recorder.truncate_after(7)
+        recorder.write(counters(8) | {"opt/lr": 0.1, "train/kl": 1.0})
+    assert [row["time/updates"] for row in read_metrics(path)] == [1, 2, 3, 5, 6, 7, 8]
+    assert (tmp_path / "metrics.csv.damaged-1").read_bytes() == b"".join(lines)
+    assert len(caplog.records) == 1, "one warning"
+    assert "the old file is now metrics.csv.damaged-1" in caplog.text
+    Recorder(path).close()
+    assert len(list(tmp_path.iterdir())) == 2, "it is mended once"
+
+
+@pytest.mark.parametrize("at", [0, 6, 16, 40])
+def test_damaged_header_keeps_the_rows(at: int, tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    with Recorder(path) as recorder:
+        for updates in range(1, 6):
+            recorder.write(counters(updates))
+    data = bytearray(path.read_bytes())
+    assert data[at] != ord(",")
+    data[at] = 0xFF
+    path.write_bytes(data)
+    with Recorder(path) as recorder:
+        recorder.truncate_after(4)
+        recorder.write(counters(5))
+    assert [row["time/updates"] for row in read_metrics(path)] == [1, 2, 3, 4, 5]
+    assert (tmp_path / "metrics.csv.damaged-1").read_bytes() == data
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 30)), max_size=40))
+def test_longest_increasing_part_is_kept(numbers: list[int | None]) -> None:
+    kept = sorted(increasing(numbers))
+    values = [number for place in kept if (number := numbers[place]) is not None]
+    assert len(values) == len(kept)
+    assert all(a < b for a, b in pairwise(values))
+    longest: list[int] = []  # by the definition: the longest that ends at each place
+    for place, number in enumerate(numbers):
+        earlier = [longest[k] for k in range(place) if _below(numbers[k], number)]
+        longest.append(0 if number is None else 1 + max(earlier, default=0))
+    assert len(kept) == max(longest, default=0)
+
+
+def _below(one: int | None, other: int | None) -> bool:
+    return one is not None and other is not None and one < other
 
 
 def test_full_disk_leaves_complete_rows_only(tmp_path: Path) -> None:

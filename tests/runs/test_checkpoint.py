@@ -21,11 +21,11 @@ from gymnast.runs.checkpoint import (
     load_checkpoint,
     load_policy_arrays,
     prune,
-    resolve,
     rewind,
     save_checkpoint,
     verify,
 )
+from gymnast.runs.references import resolve
 from gymnast.runs.store import RunFolder
 
 Save = Callable[..., Checkpoint]
@@ -33,6 +33,11 @@ Save = Callable[..., Checkpoint]
 
 def steps(run: RunFolder) -> list[int]:
     return [checkpoint.env_steps for checkpoint in list_checkpoints(run)]
+
+
+def files(run: RunFolder) -> list[Path]:
+    """Those in use: what was set aside is left out."""
+    return [path for path in run.checkpoints.iterdir() if ".damaged" not in path.name]
 
 
 def policy_path(checkpoint: Checkpoint) -> Path:
@@ -243,7 +248,7 @@ def test_a_damaged_newest_falls_back_with_a_warning(
     assert steps(run) == [100]
     save(run, 200, score=2.0)
     assert latest_intact(run, warnings.append).env_steps == 200
-    assert len(list(run.checkpoints.iterdir())) == 6
+    assert len(files(run)) == 6
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -253,7 +258,7 @@ def test_a_damaged_step_can_be_saved_again(
     damage(save(run, 200, score=2.0))
     verify(save(run, 200, score=3.0))
     save(run, 300)
-    assert len(list(run.checkpoints.iterdir())) == 6
+    assert len(files(run)) == 6
 
 
 def test_all_damaged(run: RunFolder, save: Save) -> None:
@@ -278,6 +283,7 @@ def test_checkpoint_of_a_later_format_is_refused_with_the_reason(
 
 def test_leftovers_of_a_killed_save_are_cleaned_by_the_next(run: RunFolder, save: Save) -> None:
     (run.checkpoints / "000000000050.policy.safetensors").write_bytes(b"arrays without their JSON")
+    (run.checkpoints / ".000000000050.changing.tmp").write_bytes(b"")
     (run.checkpoints / ".000000000050.state.safetensors.tmp").write_bytes(b"half")
     (run.checkpoints / "notes.txt").write_text("a user's own file stays")
     save(run, 100)

@@ -10,7 +10,8 @@ import pytest
 from gymnast import api
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError
-from gymnast.runs.checkpoint import load_policy_arrays, resolve
+from gymnast.runs.checkpoint import load_policy_arrays
+from gymnast.runs.references import resolve
 
 OVERLAP = {"env.groups": 2, "algo.collect_ahead": True}
 SHORT = {"budget.env_steps": "4k", "eval.every": 0, "seed": 3}

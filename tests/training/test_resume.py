@@ -338,15 +338,34 @@ def test_env_that_cannot_be_restored_is_reported_and_the_run_continues(
     assert [row["time/updates"] for row in run.metrics()] == [1, 2, 3, 4]
 
 
-def test_killed_before_the_first_checkpoint_starts_from_the_beginning(
+def test_run_that_never_trained_starts_from_the_beginning(
     tmp_path: Path, whole: dict[str, api.Run], assert_same_run: Same, stop_after: Stopper
 ) -> None:
     run = api.train(**case("cartpole-native"), runs_dir=tmp_path, requests=stop_after(3))
-    for path in run.folder.checkpoints.iterdir():  # as if none had been written before the kill
-        path.unlink()
+    for path in (*run.folder.checkpoints.iterdir(), run.folder.metrics_path, run.folder.status_path):
+        path.unlink()  # as if it had been killed before its first update ended
     run = api.resume(runs_dir=tmp_path)
     assert "starts from the beginning" in run.folder.log_path.read_text()
     assert_same_run(whole["cartpole-native"], run)
+
+
+@pytest.mark.parametrize("left", ["metrics.csv", "status.json", "both"])
+def test_trained_run_without_checkpoints_is_refused_and_nothing_lost(
+    left: str, tmp_path: Path, stop_after: Stopper
+) -> None:
+    run = api.train(**case("cartpole-native"), runs_dir=tmp_path, requests=stop_after(3))
+    for path in run.folder.checkpoints.iterdir():
+        path.unlink()
+    for name in {"metrics.csv", "status.json"} - {left} if left != "both" else ():
+        (run.path / name).unlink()
+    files = {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
+    with pytest.raises(
+        GymnastError, match=f"has no checkpoint though it was trained to step {3 * 64}"
+    ) as caught:
+        api.resume(runs_dir=tmp_path)
+    assert caught.value.exit_code == 2
+    assert f"gymnast train {run.folder.config_path}" in str(caught.value)
+    assert {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()} == files
 
 
 def test_same_seed_same_run_other_seed_other_run(

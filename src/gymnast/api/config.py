@@ -162,7 +162,7 @@ def format_configs(
         after = format_text(before, shown(path))
         results.append(FormattedFile(shown(path), after != before))
         if after != before and not check:
-            write_atomic(path, after)
+            write_atomic(path.resolve(), after)  # a link of the user's stays a link
     return results
 
 

@@ -23,7 +23,7 @@ from gymnast.metrics.sinks.sink import Style
 from gymnast.processes.messages import receive, send
 from gymnast.processes.start import end_group, how_it_ended
 from gymnast.processes.start import start_detached as start_process
-from gymnast.runs.files import write_failed
+from gymnast.runs.files import open_append, write_failed
 from gymnast.runs.store import RunFolder
 
 _LAST_LINES = 20  # of the output of a process that crashed
@@ -169,7 +169,7 @@ def _print_to(path: Path) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        with path.open("ab") as file:
+        with open_append(path) as file:
             file.write(os.pread(1, os.fstat(1).st_size, 0))
             file.flush()
             os.dup2(file.fileno(), 1)

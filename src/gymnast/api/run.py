@@ -68,21 +68,20 @@ def folder_of(run: str | Run, runs_dir: str | Path | None = None) -> RunFolder:
 def find_checkpoint(reference: str | Run, runs_dir: str | Path | None = None) -> Checkpoint:
     """The checkpoint that `RUN/CHECKPOINT` names; of a run alone its best, else its last."""
     from gymnast.runs import references
-    from gymnast.runs.checkpoint import resolve
     from gymnast.runs.store import runs_root
 
     if isinstance(reference, Run):
-        return resolve(reference.folder)
+        return references.resolve(reference.folder)
     return references.find_checkpoint(runs_root(runs_dir), reference)
 
 
 def read_checkpoint(
     reference: str | Run, runs_dir: str | Path | None = None
 ) -> tuple[dict[str, np.ndarray], Checkpoint, Config]:
-    """Weights, where they lie, and the config of the run they belong to."""
+    """Weights, where they lie, and the config that they were trained with."""
     from gymnast.config.load import load_config
     from gymnast.runs.checkpoint import load_policy_arrays
 
     checkpoint = find_checkpoint(reference, runs_dir)
     arrays, _ = load_policy_arrays(checkpoint)
-    return arrays, checkpoint, load_config(str(checkpoint.run.config_path)).config
+    return arrays, checkpoint, load_config(str(checkpoint.config_path())).config

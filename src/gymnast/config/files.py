@@ -37,17 +37,27 @@ def files_named(name: str, folders: Sequence[Path]) -> Iterator[Path]:
     for folder in folders:
         for suffix in SUFFIXES:
             path = folder / (file_name(name) + suffix)
-            if path.is_file():
+            if _is_file(path):
                 yield path
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113  - pathlib raises for names that no file can have
 
 
 def names_in(folders: Sequence[Path]) -> list[str]:
     """The names that `files_named` finds something for, families left out."""
-    found = (path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()))
-    names = (
-        path.stem.replace("__", "/") for path in found if path.suffix in SUFFIXES and path.stem[0] not in "._"
-    )
+    found = (path for folder in folders for path in _paths_in(folder))
+    names = (path.stem.replace("__", "/") for path in found if path.stem[0] not in "._")
     return list(dict.fromkeys(names))
+
+
+def _paths_in(folder: Path) -> list[Path]:
+    """The config files of a folder in order; none if it is missing or cannot be read."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
+    except OSError:
+        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +150,18 @@ def _extended(
     name, variant = split_reference(ref)
     searched = [file.path.parent, *folders]
     if name.endswith(SUFFIXES):
-        candidates = [path] if (path := (file.path.parent / name).absolute()).is_file() else []
+        candidates = [path] if _is_file(path := (file.path.parent / name).absolute()) else []
     else:
         # A user's CartPole-v1.yaml may extend the packaged file of the same name: skip what is being read.
         candidates = list(dict.fromkeys(path.absolute() for path in files_named(name, searched)))
         being_read = {path for path, _ in chain}
         candidates = [path for path in candidates if path not in being_read] or candidates
     if not candidates:
-        families = [path.stem for folder in searched for path in folder.glob("_*.yaml")]
+        families = [path.stem for folder in searched for path in _paths_in(folder) if path.stem[0] == "_"]
         siblings = [known for known in file.variants if known != (prefix[-1] if prefix else None)]
         hint = did_you_mean(ref, dict.fromkeys([*siblings, *families, *names_in(searched)]))
         place = _at(file.path, (*prefix, "extends"))
-        raise GymnastError(f"{place}: extends: there is no variant, family or file {ref!r}{hint}")
+        raise GymnastError(f"{place}: extends: there is no variant, family or file {ref[:100]!r}{hint}")
     other = read_config_file(candidates[0])
     if variant is not None and variant not in other.variants:
         hint = did_you_mean(variant, other.variants)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -76,9 +77,8 @@ def resolve(
     try:
         config = Config.model_validate(merged.data)
     except ValidationError as error:
-        problems = explain(error, merged.data, lambda path: _place(merged, path, name))
-        count = f"{name}: {len(problems)} problems\n  " if len(problems) > 1 else ""
-        raise GymnastError(count + "\n  ".join(problems)) from None
+        place = partial(_place, merged, name=name)
+        raise GymnastError(explain(error, name, merged.data, place)) from None
     return ResolvedConfig(config, name, variant, sources_of(merged, config))
 
 

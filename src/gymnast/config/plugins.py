@@ -43,7 +43,7 @@ def build_plugin(plugin: PluginConfig, base: type[T], section: str, known: Itera
     made = load_class(plugin.name, base, section)
     try:
         built: T = made(**plugin.arguments)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise GymnastError(
             f"{section}: '{plugin.name}' could not be built with {plugin.arguments or 'no arguments'}: "
             f"{type(error).__name__}: {error}"

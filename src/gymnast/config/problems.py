@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,6 +15,7 @@ from gymnast.config.values import MisfitError
 from gymnast.errors import nearest
 
 Where = Callable[[Keys], str]
+_MOST_SHOWN = 20
 
 # pydantic's own words are kept where they are clear; these are the ones that are not.
 _PLAIN_WORDS = {
@@ -33,29 +35,43 @@ _PLAIN_WORDS = {
 }
 
 
-def explain(error: ValidationError, data: dict[str, Any], where: Where) -> list[str]:
-    """One line per problem, 'place: key: what is wrong', in the order of the keys in the schema."""
-    by_path: dict[Keys, list[str]] = {}
+def explain(error: ValidationError, name: str, data: dict[str, Any], where: Where) -> str:
+    """One line per problem, 'place: key: what is wrong', in the order of the keys in the schema; of very many
+    only the first, because each takes a search for its line and for what it is nearest to."""
+    by_path: dict[Keys, list[str | ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
         if detail["type"] == "none_required":
             continue  # the other member of `… | None` has reported what is wrong
         for path, problem in _problems_of(detail, data):
-            found = by_path.setdefault(path, [])
-            if problem not in found:
-                found.append(problem)
-    return [f"{where(path)}: {dotted(path)}: {_join(found)}" for path, found in by_path.items()]
+            by_path.setdefault(path, []).append(problem)
+    lines = [
+        f"{where(path)}: {_cut(dotted(path))}: {_join(_words(path, found, data))}"
+        for path, found in islice(by_path.items(), _MOST_SHOWN)
+    ]
+    if len(by_path) > len(lines):
+        lines.append(f"and {len(by_path) - len(lines):,} more")
+    count = f"{name}: {len(by_path):,} problems\n  " if len(by_path) > 1 else ""
+    return count + "\n  ".join(lines)
 
 
-def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Keys, str]]:
+def _problems_of(detail: ErrorDetails, data: dict[str, Any]) -> list[tuple[Keys, str | ErrorDetails]]:
+    """The keys that a problem concerns, each with what is wrong, in words or still to be put into words."""
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, MisfitError):
         return [(_as_path(key), problem) for key, problem in cause.problems.items()]
     path = _path_in_data(detail, data)
+    return [((*path, "name") if detail["type"] == "union_tag_invalid" else path, detail)]
+
+
+def _words(path: Keys, found: list[str | ErrorDetails], data: dict[str, Any]) -> list[str]:
+    """Each problem of one key, once."""
+    return list(dict.fromkeys(one if isinstance(one, str) else _in_words(path, one, data) for one in found))
+
+
+def _in_words(path: Keys, detail: ErrorDetails, data: dict[str, Any]) -> str:
     if detail["type"] == "union_tag_invalid":
-        return [((*path, "name"), _wrong_name(detail))]
-    if detail["type"] == "extra_forbidden":
-        return [(path, unknown_key(path, data))]
-    return [(path, _message(detail))]
+        return _wrong_name(detail)
+    return unknown_key(path, data) if detail["type"] == "extra_forbidden" else _message(detail)
 
 
 def _as_path(key: str) -> Keys:
@@ -81,7 +97,7 @@ def _has_index(data: Any, part: str | int) -> bool:
 
 def unknown_key(path: Keys, data: Any) -> str:
     """'unknown key' with the nearest one: beside it, or anywhere for a key that forgot its section."""
-    word = str(path[-1])
+    word = str(path[-1])[:100]  # to compare longer ones with our names takes long
     model = section_at(path[:-1], data)
     beside = list(model.model_fields) if model is not None else []
     if nearest(word, beside, 1):
@@ -133,5 +149,8 @@ def _join(problems: list[str]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    return _cut(repr(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "…"

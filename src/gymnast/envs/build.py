@@ -8,7 +8,7 @@ from gymnast.envs.backends.choice import choose_backend
 from gymnast.envs.backends.envpool import build_envpool, why_not_envpool
 from gymnast.envs.backends.in_process import InProcessEnvs
 from gymnast.envs.backends.native import build_native, why_not_native
-from gymnast.envs.contract import Envs
+from gymnast.envs.contract import Envs, close_env
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import (
     active_wrappers,
@@ -153,7 +153,7 @@ def _in_process(
         check_spaces(first.observation_space, first.action_space, config.id)
         check_masks(config, first.action_space)
     except GymnastError:
-        first.close()
+        close_env(first.close, config.id)
         raise
     others = [make_env(config, training=training, render_mode=render_mode) for _ in seeds[1:]]
     return InProcessEnvs(

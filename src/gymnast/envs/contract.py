@@ -8,9 +8,14 @@ that finished it, and the true last observation is handed out beside the first o
 
 from __future__ import annotations
 
+import logging
+import signal
+import threading
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import gymnasium as gym
@@ -53,6 +58,34 @@ class EnvFailure(Exception):
     def __init__(self, index: int, seed: int, reason: str) -> None:
         super().__init__(f"env {index} (seed {seed}) {reason}")
         self.index, self.seed, self.reason = index, seed, reason
+
+
+def pass_on_ctrl_c(error: BaseException) -> None:
+    """Raise the user's own Ctrl-C again; whatever else an env raises, `sys.exit()` too, is a failure of it.
+
+    Ctrl-C comes to the main thread alone, from the handler of SIGINT, and never where that is ignored.
+    """
+    if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    if isinstance(handler, FunctionType):  # ours: one that it did not raise is the env's own
+        frames = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+        if handler.__code__ in frames:
+            raise error
+    elif handler is not signal.SIG_IGN:
+        raise error
+
+
+def close_env(close: Callable[[], None], what: str) -> bool:
+    """Close an env; whether that went well. If not, it is reported: what was done with it is done."""
+    try:
+        close()
+    except BaseException as error:
+        pass_on_ctrl_c(error)
+        text = f"raised {type(error).__name__} on close: {error}"
+        logging.getLogger("gymnast").warning("%s %s", what, text)
+        return False
+    return True
 
 
 class Envs(Protocol):

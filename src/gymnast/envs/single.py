@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium as gym
 
 from gymnast.envs.aliases import ALIASES, current_id
+from gymnast.envs.contract import pass_on_ctrl_c
 from gymnast.envs.families.table import FAMILIES, Family, family_of, load_hook, registered_family
 from gymnast.envs.settings import EnvConfig, WrapperConfig
 from gymnast.envs.wrappers import check_wrapper, is_training_only, wrapper_arguments
@@ -36,7 +37,8 @@ def make_env(
             names = names_after(env, names)
         except GymnastError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            pass_on_ctrl_c(error)
             raise GymnastError(
                 f"wrapper '{wrapper_config.name}' could not be put around {config.id}:"
                 f" {type(error).__name__}: {error}"
@@ -215,7 +217,8 @@ def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
     except TypeError as error:
         _check_argument_names(config, created)
         raise GymnastError(f"environment '{config.id}' with env.kwargs {config.kwargs}: {error}") from error
-    except Exception as error:
+    except BaseException as error:
+        pass_on_ctrl_c(error)
         raise GymnastError(
             f"environment '{config.id}' could not be built: {type(error).__name__}: {error}"
         ) from error
@@ -227,7 +230,8 @@ def _entry_class(spec: gym.envs.registration.EnvSpec) -> Any:
         return spec.entry_point
     try:
         return gym.envs.registration.load_env_creator(spec.entry_point)
-    except Exception:
+    except BaseException as error:
+        pass_on_ctrl_c(error)
         return None
 
 

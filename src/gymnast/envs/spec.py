@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from gymnast.envs.contract import close_env
 from gymnast.envs.families.table import OTHER, family_of
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import find_spec, make_env, names_after, own_names
@@ -54,7 +55,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
         made_labels, env_labels = labels_of(env), own_labels(env)
         described = _first_sentence(type(env.unwrapped).__doc__ or "")
     finally:
-        env.close()
+        close_env(env.close, config.id)
     registered = find_spec(config.id)
     given = config.spec
     entry_point = registered.entry_point if registered is not None else None

@@ -22,6 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 import gymnasium as gym
 import numpy as np
 
+from gymnast.envs.contract import pass_on_ctrl_c
 from gymnast.envs.families.table import family_of_class, load_hook
 from gymnast.errors import GymnastError
 
@@ -149,7 +150,8 @@ def _written(layer: gym.Env[Any, Any]) -> dict[str, Any] | None:
         carrier = _carrier(layer)
         assert carrier is not None
         return {"class": _class_name(layer), "state": encode(carrier.get_state())}
-    except Exception as error:  # a user's class may raise anything
+    except BaseException as error:  # a user's class may raise anything
+        pass_on_ctrl_c(error)
         warnings.warn(
             f"get_state of {_class_name(layer)} does not give plain data ({type(error).__name__}: {error}): "
             "when the run is resumed its env begins a new episode",

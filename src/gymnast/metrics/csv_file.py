@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from gymnast.errors import GymnastError
+from gymnast.runs.files import MOST_METRICS, open_read
 
 Number = int | float
 
@@ -39,16 +45,14 @@ def parse_cell(cell: str) -> Number:
 
 def read_header(path: Path) -> list[str]:
     """The columns; none if there is no file or no whole first line."""
-    try:
-        with path.open("rb") as file:
-            line = file.readline()
-    except FileNotFoundError:
-        return []
-    return line.decode().rstrip("\r\n").split(",") if line.endswith(b"\n") else []
+    with _opened(path) as file:
+        line = b"" if file is None else file.readline()
+    return _cells(line) if line.endswith(b"\n") else []
 
 
 def read_metrics(path: Path) -> list[dict[str, Number]]:
-    """One dict per row, without its empty cells. A half-written last line is left out."""
+    """One dict per row, without its empty cells. A half-written last line is left out, as is any row that is
+    damaged, with a warning."""
     header = read_header(path)
     return [
         {key: parse_cell(cell) for key, cell in zip(header, cells, strict=True) if cell}
@@ -69,15 +73,66 @@ def read_columns(path: Path, keys: Iterable[str] | None = None) -> dict[str, np.
     return {key: np.array(column, dtype=np.float64) for key, column in zip(wanted, columns, strict=True)}
 
 
+def parse_row(line: bytes, width: int) -> list[str] | None:
+    """The cells of a whole line; None if it is damaged: too few or too many, or one that is not a number."""
+    if _NUMBERS.fullmatch(line) is None:
+        return None
+    cells = _cells(line)
+    if len(cells) != width:
+        return None
+    try:
+        for cell in cells:
+            if cell:
+                float(cell)
+    except (ValueError, OverflowError):
+        return None
+    return cells
+
+
+# What `format_cell` writes; without this a flipped byte such as "1_0" or "１" would read as a number.
+_NUMBERS = re.compile(rb"[0-9a-z.+,-]*\r?\n")
+
+
 def _rows(path: Path, width: int) -> Iterator[list[str]]:
     if not width:
         return
-    with path.open("rb") as file:
+    damaged = 0
+    with _opened(path) as file:
+        if file is None:
+            return
         file.readline()
-        for number, line in enumerate(file, start=2):
+        for line in file:
             if not line.endswith(b"\n"):
-                return  # the process was killed while it wrote this one
-            cells = line.decode().rstrip("\r\n").split(",")
-            if len(cells) != width:
-                raise GymnastError(f"{path} line {number} has {len(cells)} cells, the header has {width}")
-            yield cells
+                break  # the process was killed while it wrote this one
+            if (cells := parse_row(line, width)) is None:
+                damaged += 1
+            else:
+                yield cells
+    if damaged:
+        _report_damage(path, damaged)
+
+
+@lru_cache(maxsize=256)
+def _report_damage(path: Path, rows: int) -> None:
+    """Once per file: a command reads it several times."""
+    logging.getLogger("gymnast").warning("%s: %s damaged and left out", path, counted(rows))
+
+
+def counted(rows: int) -> str:
+    return "1 row is" if rows == 1 else f"{rows:,} rows are"
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO | None]:
+    """The file to read; None if there is none."""
+    try:
+        with open_read(path, MOST_METRICS) as file:
+            yield file
+    except FileNotFoundError:
+        yield None
+    except OSError as error:
+        raise GymnastError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _cells(line: bytes) -> list[str]:
+    return line.decode(errors="replace").rstrip("\r\n").split(",")

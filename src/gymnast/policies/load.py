@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 
+from gymnast.errors import GymnastError
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
 
@@ -40,4 +41,7 @@ def load_policy(
 
 def stored_value_heads(arrays: dict[str, np.ndarray]) -> tuple[str, ...]:
     """As many names as the stored policy has value heads; the first is that of the env's own reward."""
-    return ("value", *(f"value_{row}" for row in range(1, len(arrays["value_head.bias"]))))
+    bias = arrays.get("value_head.bias")
+    if bias is None or bias.ndim != 1:
+        raise GymnastError("the checkpoint has no value head: its arrays are not those of a policy")
+    return ("value", *(f"value_{row}" for row in range(1, len(bias))))

@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from gymnast.metrics.csv_file import Number, parse_cell
+from gymnast.errors import GymnastError
+from gymnast.metrics.csv_file import Number, parse_cell, parse_row
+from gymnast.runs.files import MOST_METRICS, open_read
 
 _UPDATES = "time/updates"
 
@@ -45,19 +47,22 @@ class MetricsFollower:
     def _read(self) -> list[dict[str, Number]]:
         if self._file is None:
             try:
-                self._file = self._path.open("rb")
+                self._file = open_read(self._path, MOST_METRICS)
             except FileNotFoundError:
                 return []
+            except OSError as error:
+                raise GymnastError(f"{self._path} cannot be read: {error.strerror or error}") from error
         lines = (self._half + self._file.read()).split(b"\n")
         self._half = lines.pop()
-        cells = [line.decode().rstrip("\r").split(",") for line in lines]
-        if cells and not self._header:
-            self._header = cells.pop(0)
-        return [
+        if lines and not self._header:
+            self._header = lines.pop(0).decode(errors="replace").rstrip("\r").split(",")
+        rows = (parse_row(line + b"\n", len(self._header)) for line in lines)
+        found = (
             {key: parse_cell(cell) for key, cell in zip(self._header, row, strict=True) if cell}
-            for row in cells
-            if len(row) == len(self._header)
-        ]
+            for row in rows
+            if row is not None
+        )
+        return [row for row in found if _UPDATES in row]  # a damaged one cannot be put in order
 
     def _was_cut(self) -> bool:
         assert self._file is not None

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from gymnast.errors import GymnastError, did_you_mean
+from gymnast.errors import GymnastError, RunFailed, did_you_mean
 from gymnast.runs import registry
-from gymnast.runs.checkpoint import Checkpoint, resolve
+from gymnast.runs.checkpoint import (
+    Checkpoint,
+    DamagedCheckpoint,
+    Warn,
+    best_first,
+    list_checkpoints,
+    load_policy_arrays,
+    sidecar_or_none,
+)
+from gymnast.runs.files import is_link
 from gymnast.runs.selection import best_by_env
-from gymnast.runs.store import RunFolder, run_folders
+from gymnast.runs.store import RUN_ID, RunFolder, run_folders
 
+_warn = logging.getLogger("gymnast").warning
 _CHECKPOINT_NAME = re.compile(r"(\d+)(?:-\d)?(?:\.json|\.(?:policy|state)\.safetensors)?")
 
 
@@ -31,6 +43,8 @@ def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> RunFold
     ids = sorted(run.id for run in run_folders(root))
     if reference in ids:
         return RunFolder(root / reference)
+    if RUN_ID.fullmatch(reference) and is_link(root / reference):
+        raise GymnastError(f"no run {reference!r} in {root}: it is a link; name the folder that it points to")
     if allow_paths and _is_run_folder(reference):  # a folder's name, from within the runs folder
         return _from_path(reference, allow_paths)
     matches = [run_id for run_id in ids if reference and run_id.startswith(reference)]
@@ -69,6 +83,52 @@ def find_checkpoint(
     return resolve(run, checkpoint_reference or default)
 
 
+def resolve(run: RunFolder, reference: str | int | None = None, warn: Warn = _warn) -> Checkpoint:
+    """`@last`, `@best`, an env step, or None for the best there is, else the last.
+
+    Where no step is named, a checkpoint that cannot be played is passed over with a warning.
+    """
+    known = list_checkpoints(run)
+    if not known:
+        raise GymnastError(f"run {run.id} has no checkpoint yet")
+    if reference == "@last":
+        return _first_playable(run, reversed(known), warn)
+    if reference is None or reference == "@best":
+        best = best_first(run, warn)
+        if reference is None:
+            return _first_playable(run, dict.fromkeys([*best, *reversed(known)]), warn)
+        if not best:
+            raise GymnastError(
+                f"run {run.id} has no score of what is trained now, so it has no @best; use {run.id}/@last"
+                if any(s is not None and s.rank is not None for s in map(sidecar_or_none, known))
+                else f"run {run.id} was never evaluated, so it has no @best; use {run.id}/@last"
+            )
+        return _first_playable(run, best, warn)
+    text = str(reference)
+    if not (text.isascii() and text.isdigit()):
+        hint = did_you_mean(text, ["@last", "@best"])
+        raise GymnastError(f"no checkpoint {text!r} in run {run.id}: use @last, @best or an env step{hint}")
+    steps = int(text)
+    nearest = min(known, key=lambda c: abs(c.env_steps - steps))
+    if nearest.env_steps != steps:
+        raise GymnastError(
+            f"run {run.id} has no checkpoint at step {steps}; the nearest is {nearest.env_steps}"
+        )
+    return nearest
+
+
+def _first_playable(run: RunFolder, candidates: Iterable[Checkpoint], warn: Warn) -> Checkpoint:
+    for checkpoint in candidates:
+        try:
+            load_policy_arrays(checkpoint)
+            checkpoint.config_path()
+        except DamagedCheckpoint as error:
+            warn(f"{error}; trying the next")
+        else:
+            return checkpoint
+    raise RunFailed(f"every checkpoint of run {run.id} is damaged")
+
+
 def _entries(root: Path) -> list[registry.RunEntry]:
     found = registry.entries(root)
     if not found:
@@ -99,7 +159,9 @@ def _from_path(reference: str, allowed: bool) -> RunFolder:
         raise GymnastError(f"{reference!r} is not a run id")
     if not _is_run_folder(reference):
         raise GymnastError(f"{reference} is not a run folder: it has no run.json")
-    return RunFolder(Path(reference).expanduser().resolve())
+    path = Path(reference).expanduser()
+    RunFolder(path).refuse_link()  # what is removed or written must be what was named
+    return RunFolder(path.resolve())
 
 
 def _is_run_folder(reference: str) -> bool:

@@ -16,12 +16,13 @@ from typing import Any, Literal, get_args
 
 from gymnast.errors import GymnastError, RunFailed, did_you_mean
 from gymnast.runs import checkpoint, score_auc
-from gymnast.runs.files import read_json, write_atomic, write_failed
+from gymnast.runs.files import read_bytes, read_json, refuse_irregular, write_atomic, write_failed
 from gymnast.runs.store import RunFolder, now, open_run, run_folders
 from gymnast.runs.trainer import is_paused, is_training
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
+_MOST_INDEX = 64 << 20  # of more than 100,000 runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("solved", "paused"), (bool,)),
 }
 _FLAGS = {"solved", "paused"}
+_BEYOND = 2.0**63  # no count, score or duration of ours is as large
 _START_KEYS = ("id", "name", "env", "variant", "algo", "seed", "created")
 _STATUS_KEYS = tuple(field.name for field in fields(RunEntry) if field.name not in (*_START_KEYS, "paused"))
 # What `update` takes, and the plain type that NumPy's numbers are converted to.
@@ -89,7 +91,7 @@ def update(root: Path, run_id: str, **changes: Any) -> RunEntry:
     }
     entry = replace(_read_entry(run), **plain, updated=now())
     if entry.status != "running":
-        entry = replace(entry, score_auc=score_auc.of_run(run))
+        entry = replace(entry, score_auc=_score_auc(run))
     document = asdict(entry)
     write_atomic(
         run.status_path, json.dumps({name: _finite(document[name]) for name in _STATUS_KEYS}, indent=1) + "\n"
@@ -122,7 +124,7 @@ def entry_of(run: RunFolder) -> RunEntry:
     """One run in its current state; a killed one never computed its score AUC, so that is done here."""
     entry = _as_it_is(run, _read_entry(run))
     if entry.status == "interrupted" and entry.score_auc is None:
-        return replace(entry, score_auc=score_auc.of_run(run))
+        return replace(entry, score_auc=_score_auc(run))
     return entry
 
 
@@ -156,13 +158,19 @@ def _as_it_is(run: RunFolder, entry: RunEntry) -> RunEntry:
 
 
 def _read_entry(run: RunFolder) -> RunEntry:
-    """From the run's own files; checkpoints and metrics replace a lost status.json."""
+    """From the run's own files; checkpoints and metrics replace a lost status.json. A folder that cannot be
+    read is an entry too: it must not hide the other runs, nor be hidden by them."""
     started = run.info()
     state = read_json(run.status_path)
-    if state is None:
-        state = _guess(run)
-    elif "score_auc" not in state:  # written before there was one
-        state = {**state, "score_auc": score_auc.of_run(run)}
+    try:
+        if state is None:
+            state = _guess(run)
+        elif "score_auc" not in state:  # written before there was one
+            state = {**state, "score_auc": _score_auc(run)}
+    except (OSError, ValueError, GymnastError) as error:
+        state = {"status": "failed", "reason": f"its files cannot be read: {error}", **(state or {})}
+    if not started and (problem := _unreadable(run)) is not None:
+        state = {**state, "status": "failed", "reason": problem}
     values = {name: started.get(name) for name in _START_KEYS} | {
         name: state.get(name) for name in _STATUS_KEYS
     }
@@ -170,20 +178,38 @@ def _read_entry(run: RunFolder) -> RunEntry:
     return RunEntry(**{**_sound(values), "id": run.id})
 
 
+def _unreadable(run: RunFolder) -> str | None:
+    """What keeps its run.json from being read at all; None if nothing does and the content is wrong."""
+    try:
+        read_bytes(run.info_path)
+    except (OSError, GymnastError) as error:
+        return f"its run.json cannot be read: {error}"
+    return None
+
+
 def _guess(run: RunFolder) -> dict[str, Any]:
-    saved = [s for c in checkpoint.list_checkpoints(run) if (s := checkpoint.sidecar_or_none(c)) is not None]
+    known = [checkpoint.sidecar_or_none(c) for c in checkpoint.list_checkpoints(run)]
+    saved = [sidecar for sidecar in known if sidecar is not None]
     if not saved:
         return {}
-    ranks = [s.rank for s in saved if s.rank is not None]
+    current = checkpoint.current_scores(run, saved)
+    ranks = [s.rank for s in current if s.rank is not None]
     return {
         "env_steps": saved[-1].env_steps,
         "seconds": float(saved[-1].metrics.get("time/seconds") or 0.0),
-        "solved": any(s.metrics.get("eval/solved") for s in saved),
+        "solved": any(s.metrics.get("eval/solved") for s in current),
         "best_score": max(ranks)[1] if ranks else None,
         "last_score": ranks[-1][1] if ranks else None,
-        "score_auc": score_auc.of_run(run),
+        "score_auc": _score_auc(run),
         "updated": saved[-1].created,
     }
+
+
+def _score_auc(run: RunFolder) -> float | None:
+    """None too where the metrics cannot be read, or run.json was edited: whoever shows them reports that."""
+    with suppress(GymnastError, OSError, TypeError, ValueError):
+        return score_auc.of_run(run)
+    return None
 
 
 def _sound(values: dict[str, Any]) -> dict[str, Any]:
@@ -194,16 +220,17 @@ def _sound(values: dict[str, Any]) -> dict[str, Any]:
         if name in _TYPES
         and isinstance(value, _TYPES[name])
         and (name in _FLAGS) == isinstance(value, bool)
+        and (not isinstance(value, (int, float)) or abs(value) < _BEYOND)  # false for NaN as well
         and (name != "status" or value in STATUSES)
     }
 
 
 def _index_path(root: Path) -> Path:
-    return root / "registry.json"
+    return root.resolve() / "registry.json"  # the runs folder may be a link: the user named it
 
 
 def _read_index(root: Path) -> dict[str, RunEntry] | None:
-    document = read_json(_index_path(root))
+    document = read_json(_index_path(root), _MOST_INDEX)
     try:
         items = document["runs"] if document else None
         if items is None or any(_sound(item) != item for item in items):
@@ -234,13 +261,15 @@ def _finite(value: Any) -> Any:
 def _locked(root: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
-    lock = FileLock(root / ".registry.lock")
+    path = root / ".registry.lock"
+    refuse_irregular(path)
+    lock = FileLock(path)
     try:
         lock.acquire(timeout=30)
     except Timeout:
-        raise RunFailed(f"another process has held {root / '.registry.lock'} for 30 s") from None
+        raise RunFailed(f"another process has held {path} for 30 s") from None
     except OSError as error:
-        raise write_failed(root / ".registry.lock", error) from error
+        raise write_failed(path, error) from error
     try:
         yield
     finally:

@@ -8,12 +8,13 @@ whatever their means. Scores of different envs do not compare, so each env has a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from gymnast.errors import GymnastError, did_you_mean
 from gymnast.metrics.csv_file import read_header
-from gymnast.runs.checkpoint import Rank, rank
 from gymnast.runs.registry import STATUSES, RunEntry
+from gymnast.runs.sidecar import Rank, rank
 from gymnast.runs.store import RunFolder
 
 
@@ -66,4 +67,6 @@ def _rank(root: Path, entry: RunEntry) -> Rank | None:
 
 
 def _is_mix(run: RunFolder) -> bool:
-    return any(key.startswith("eval/task/") for key in read_header(run.metrics_path))
+    with suppress(GymnastError):  # metrics that cannot be read must not hide all other runs
+        return any(key.startswith("eval/task/") for key in read_header(run.metrics_path))
+    return False

@@ -22,18 +22,30 @@ import json
 import os
 import random
 import re
-import shutil
 import string
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from gymnast.errors import GymnastError, RunFailed, did_you_mean
-from gymnast.runs.files import fsync_folder, read_json, write_atomic, write_failed
+from gymnast.runs.files import (
+    MOST_CONFIG,
+    UnsafeFile,
+    fsync_folder,
+    is_link,
+    is_regular,
+    read_json,
+    read_text,
+    refuse_irregular,
+    remove,
+    remove_tree,
+    write_atomic,
+    write_failed,
+)
 
 RUN_ID = re.compile(r"[a-z][a-z0-9]{7}")
 _UNFINISHED = ".new-"  # hidden until complete
@@ -115,8 +127,8 @@ class RunFolder:
     def config_text(self) -> str:
         """The resolved config as YAML."""
         try:
-            return self.config_path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
+            return read_text(self.config_path, MOST_CONFIG)
+        except (OSError, UnicodeDecodeError, UnsafeFile) as error:
             raise GymnastError(f"the config of run {self.id} cannot be read: {error}") from error
 
     @contextmanager
@@ -124,6 +136,8 @@ class RunFolder:
         """Hold the run for training; a second process gets an error, a killed one releases it by itself."""
         from filelock import FileLock, Timeout
 
+        self.refuse_link()
+        refuse_irregular(self.lock_path)
         lock = FileLock(self.lock_path)
         try:
             # Not at once: `is_locked` of another process holds it for an instant, and the env workers of
@@ -134,8 +148,8 @@ class RunFolder:
         except OSError as error:
             raise GymnastError(str(write_failed(self.lock_path, error))) from error
         try:
-            with suppress(OSError):
-                self.process_path.unlink()  # a killed process left it
+            with suppress(GymnastError):
+                remove(self.process_path)  # a killed process left it
             yield
         finally:
             lock.release()
@@ -144,7 +158,7 @@ class RunFolder:
         """Whether a process trains this run now."""
         from filelock import FileLock, Timeout
 
-        if not self.lock_path.exists():
+        if not is_regular(self.lock_path):  # a lock of ours is a file; anything else nobody can hold
             return False
         lock = FileLock(self.lock_path)
         try:
@@ -155,6 +169,11 @@ class RunFolder:
             return True
         lock.release()
         return False
+
+    def refuse_link(self) -> None:
+        """Raise if the folder itself is a link: what happens to it would happen elsewhere."""
+        if is_link(self.path):
+            raise GymnastError(f"{self.path} is a link; name the run folder that it points to")
 
     def note_resume(
         self, env_steps: int, info: Mapping[str, Any], config_yaml_text: str | None = None
@@ -202,7 +221,7 @@ def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, 
         return run
     except (OSError, RunFailed) as error:
         if unfinished is not None:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            remove_tree(unfinished)
         for folder in made:
             with suppress(OSError):
                 folder.rmdir()  # succeeds only while empty
@@ -214,12 +233,12 @@ def run_folders(root: Path) -> list[RunFolder]:
     """Every run under `root`, in no particular order."""
     try:
         with os.scandir(root) as items:
-            names = [item.name for item in items if RUN_ID.fullmatch(item.name) and item.is_dir()]
+            names = [item.name for item in items if RUN_ID.fullmatch(item.name) and _is_folder(item)]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise GymnastError(f"the runs folder {root} cannot be read: {error.strerror}") from error
-    return [run for run in (RunFolder(root / name) for name in names) if run.info_path.is_file()]
+    return [run for run in (RunFolder(root / name) for name in names) if _is_run(run)]
 
 
 def open_run(root: Path, run_id: str) -> RunFolder:
@@ -227,26 +246,48 @@ def open_run(root: Path, run_id: str) -> RunFolder:
     if not RUN_ID.fullmatch(run_id):
         raise GymnastError(f"{run_id!r} is not a run id: eight lower-case letters and digits, a letter first")
     run = RunFolder(root / run_id)
-    if not run.info_path.is_file():
+    run.refuse_link()
+    if not _is_run(run):
         ids = [known.id for known in run_folders(root)]
         raise GymnastError(f"no run {run_id!r} in {root}{did_you_mean(run_id, ids)}")
     return run
 
 
 def delete_run(run: RunFolder) -> None:
-    """Remove a run for good, unless it is being trained."""
-    with run.lock():
-        doomed = run.root / f"{_DOOMED}{run.id}"
+    """Remove a run for good, unless it is being trained. Where a link is in its folder, the link goes."""
+    run.refuse_link()
+    doomed = run.root / f"{_DOOMED}{run.id}"
+    lock_is_sound = is_regular(run.lock_path) or not os.path.lexists(run.lock_path)
+    with run.lock() if lock_is_sound else nullcontext():  # nobody can hold a lock that is not a file
+        remove_tree(doomed)  # left by a process that was killed, or put there
         try:
             run.path.rename(doomed)  # gone at once: nobody ever sees half a run
         except OSError as error:
             raise GymnastError(f"run {run.id} cannot be removed: {error.strerror}") from error
-    shutil.rmtree(doomed, ignore_errors=True)
+    remove_tree(doomed)
 
 
 def now() -> str:
     """This moment in UTC, in a form that sorts as text."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _is_folder(item: os.DirEntry[str]) -> bool:
+    try:
+        return item.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_run(run: RunFolder) -> bool:
+    """Whether its folder has a run.json; one that may not be looked into may have one."""
+    try:
+        os.lstat(run.info_path)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _new_id(root: Path) -> str:
@@ -265,5 +306,5 @@ def _sweep(root: Path) -> None:
     for prefix in (_UNFINISHED, _DOOMED):
         for path in root.glob(f"{prefix}*"):
             with suppress(OSError):  # another process may be sweeping too
-                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
-                    shutil.rmtree(path, ignore_errors=True)
+                if time.time() - path.lstat().st_mtime > _STALE_SECONDS:
+                    remove_tree(path)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_columns, read_header
-from gymnast.runs.checkpoint import Checkpoint, DamagedCheckpoint, best_checkpoint, list_checkpoints
+from gymnast.runs.checkpoint import Checkpoint, best_checkpoint, list_checkpoints
 from gymnast.runs.registry import RunEntry, entry_of
 from gymnast.runs.store import RunFolder
 
@@ -76,18 +77,21 @@ def summarise(run: RunFolder) -> RunSummary:
     """Everything that the folder of a run records."""
     info = run.info()
     known = list_checkpoints(run)
-    best = best_checkpoint(run)
+    best = None
+    with suppress(GymnastError):  # one that cannot be read is named below
+        best = best_checkpoint(run)
     return RunSummary(
         run=entry_of(run),
         path=str(run.path),
-        command=info.get("command") or [],
+        command=_list(info.get("command")),
         versions=info.get("versions"),
         git_commit=info.get("git_commit"),
         machine=info.get("machine"),
         init_from=info.get("init_from"),
         resumes=[
             {key: value for key, value in resume.items() if key != "config_before"}
-            for resume in info.get("resumes") or []
+            for resume in _list(info.get("resumes"))
+            if isinstance(resume, dict)
         ],
         settings=settings_of(run),
         evals=tuple(evaluations(run)),
@@ -128,13 +132,9 @@ def task_evaluations(run: RunFolder) -> dict[str, list[float]]:
 
 def settings_of(run: RunFolder) -> dict[str, Any]:
     """The run's config with dotted keys."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
+    from gymnast.config.reading import parse_yaml
 
-    try:
-        return _flat(YAML(typ="safe", pure=True).load(run.config_text()))
-    except YAMLError as error:
-        raise GymnastError(f"{run.config_path} is not valid YAML: {error}") from error
+    return _flat(parse_yaml(run.config_text(), str(run.config_path)))
 
 
 def differing(settings: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -147,10 +147,15 @@ def differing(settings: list[dict[str, Any]]) -> dict[str, list[Any]]:
 def _checkpoint(saved: Checkpoint) -> CheckpointInfo:
     try:
         sidecar = saved.sidecar()
-    except DamagedCheckpoint as error:
+    except GymnastError as error:
         return CheckpointInfo(saved.env_steps, damaged=str(error))
     score = sidecar.score if sidecar.score is not None and math.isfinite(sidecar.score) else None
     return CheckpointInfo(saved.env_steps, score, sidecar.reason, sidecar.created)
+
+
+def _list(value: Any) -> list[Any]:
+    """A list of run.json, which may have been edited."""
+    return value if isinstance(value, list) else []
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:

@@ -9,7 +9,6 @@ earlier process are dropped by the next one.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import time
 from contextlib import suppress
@@ -17,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gymnast.errors import RunFailed
+from gymnast.errors import GymnastError
 from gymnast.processes.identity import ProcessIdentity, own_identity
-from gymnast.runs.files import read_json, write_atomic, write_failed
+from gymnast.runs.files import list_folder, make_folder, read_json, remove, write_atomic
 from gymnast.runs.store import RunFolder
 
 
@@ -49,11 +48,13 @@ def is_paused(run: RunFolder) -> bool:
 
 def read_trainer(run: RunFolder) -> Trainer | None:
     """What process.json holds; None without one, or if it is damaged. It proves nothing by itself."""
+    said = read_json(run.process_path)
     try:
-        said = json.loads(run.process_path.read_bytes())
+        if said is None:
+            return None
         process = ProcessIdentity(int(said["pid"]), said["started"], said["machine"])
         return Trainer(str(said["token"]), process, bool(said["paused"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return None
 
 
@@ -69,17 +70,14 @@ class Asked:
         return self.path.exists()
 
     def withdraw(self) -> None:
-        self.path.unlink(missing_ok=True)
+        remove(self.path)
 
 
 def ask(run: RunFolder, token: str, word: str) -> Asked:
     """Leave a request for the process with this token."""
     # Names sort by time, and two askers never share one.
     path = run.requests / f"{time.time_ns():020d}-{secrets.token_hex(4)}.json"
-    try:
-        run.requests.mkdir(exist_ok=True)
-    except OSError as error:
-        raise write_failed(run.requests, error) from error
+    make_folder(run.requests)
     write_atomic(path, json.dumps({"token": token, "request": word}), durable=False)
     return Asked(path, token, word)
 
@@ -99,8 +97,8 @@ class Announced:
         """What was asked since the last call, in order. Those handed out before count as done now."""
         self.done()
         try:
-            names = sorted(os.listdir(self._run.requests))  # noqa: PTH208  - some microseconds, several times a second
-        except OSError:
+            names = sorted(list_folder(self._run.requests))
+        except GymnastError:
             return []
         words = []
         for name in names:
@@ -117,21 +115,21 @@ class Announced:
     def done(self) -> None:
         """What was taken has been acted on; the asker sees it by the missing file."""
         for path in self._under_way:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
+            with suppress(GymnastError):
+                remove(path)
         self._under_way.clear()
 
     def say_paused(self, paused: bool) -> None:
         if paused != self._trainer.paused:
             self._trainer = Trainer(self._trainer.token, self._trainer.process, paused)
-            with suppress(RunFailed):  # nothing that training should end for
+            with suppress(GymnastError):  # nothing that training should end for
                 self._write()
 
     def withdraw(self) -> None:
         """The training is over."""
         self.done()
-        with suppress(OSError):
-            self._run.process_path.unlink(missing_ok=True)
+        with suppress(GymnastError):
+            remove(self._run.process_path)
 
     def _write(self) -> None:
         document = {"token": self._trainer.token, **asdict(self._trainer.process)}

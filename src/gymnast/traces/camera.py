@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from gymnast.envs.contract import pass_on_ctrl_c
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
 from gymnast.spaces.observation_form import ObservationForm
@@ -75,7 +76,8 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
             try:
                 with _without_a_screen():
                     picture = _as_rgb(self.env.render())
-            except Exception as error:  # a missing display or graphics driver: the rest can be recorded
+            except BaseException as error:  # a missing display or graphics driver: the rest can be recorded
+                pass_on_ctrl_c(error)
                 picture, reason = None, f"{type(error).__name__}: {error}"
             else:
                 reason = "render() returns no picture"

@@ -15,7 +15,7 @@ from gymnast.errors import RunFailed
 from gymnast.parts.reward_scale import scale_in
 from gymnast.policies.load import load_policy
 from gymnast.runs.checkpoint import Checkpoint, load_policy_arrays
-from gymnast.runs.files import sha256
+from gymnast.runs.files import MOST_CONFIG, read_bytes, sha256
 from gymnast.traces.env import RecordedEnv
 from gymnast.traces.keep import DEFAULT_BYTES, keep_trace
 from gymnast.traces.recorder import Player
@@ -36,7 +36,8 @@ def record_trace_of_checkpoint(
     max_bytes: int = DEFAULT_BYTES,
 ) -> Trace:
     """Record episodes of a checkpoint. Without a seed they are the first ones that training evaluated on."""
-    config = load_config(str(checkpoint.run.config_path)).config
+    config_path = checkpoint.config_path()
+    config = load_config(str(config_path)).config
     env = build_recorded_env(config, seed, task, pictures=frames)
     try:
         player = player_of(env, config, checkpoint, stochastic=stochastic, seed=seed)
@@ -48,7 +49,7 @@ def record_trace_of_checkpoint(
             max_bytes=max_bytes,
             run=checkpoint.run.id,
             checkpoint=checkpoint.env_steps,
-            config_sha256=sha256(checkpoint.run.config_text().encode()),
+            config_sha256=sha256(read_bytes(config_path, MOST_CONFIG)),
             **_discounts(config, checkpoint.env_steps),
         )
     except EnvFailure as failure:

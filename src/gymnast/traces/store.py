@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import re
-import stat
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +20,16 @@ from pydantic import ValidationError
 
 from gymnast.errors import GymnastError
 from gymnast.runs.arrays import pack, unpack
-from gymnast.runs.files import fsync_folder, sha256, write_atomic, write_failed
+from gymnast.runs.files import (
+    fsync_folder,
+    list_folder,
+    parse_json,
+    read_bytes,
+    remove,
+    sha256,
+    write_atomic,
+    write_failed,
+)
 from gymnast.traces.meta import Count, Plain, Sha256, TraceMeta
 from gymnast.traces.png import png_size
 from gymnast.traces.trace import Trace, check_trace
@@ -51,7 +59,7 @@ class Document(Plain):
 
 def save_trace(trace: Trace, folder: Path | str) -> Path:
     """Write a trace into a folder of its own; one that is there already is replaced."""
-    folder = Path(folder)
+    given, folder = Path(folder), Path(folder).resolve()  # where it goes is the user's choice, links included
     _check_place(folder)
     arrays = dict(trace.columns)
     text = json.dumps({"labels": trace.labels, "infos": trace.infos}, separators=(",", ":"))
@@ -78,15 +86,15 @@ def save_trace(trace: Trace, folder: Path | str) -> Path:
         write_atomic(folder / frames_name(document.frames), pictures, sync_folder=False)
     fsync_folder(folder)  # the arrays must be there before the JSON names them
     write_atomic(folder / JSON_NAME, json.dumps({**body, "checksum": _checksum(body)}))
-    for path in folder.iterdir():  # of the trace that was there before
-        if path.name not in wanted and _OWN_FILE.fullmatch(path.name):
-            path.unlink(missing_ok=True)
-    return folder
+    for name in list_folder(folder):  # of the trace that was there before
+        if name not in wanted and _OWN_FILE.fullmatch(name):
+            remove(folder / name)
+    return given
 
 
 def load_trace(folder: Path | str, max_bytes: int = MOST_BYTES) -> Trace:
     """Read a trace that may come from anywhere: GymnastError names what is wrong with it."""
-    folder = Path(folder)
+    given, folder = Path(folder), Path(folder).resolve()
     try:
         document = _read_document(folder)
         arrays = _read_arrays(_read(folder / arrays_name(document.arrays), document.arrays, max_bytes))
@@ -98,7 +106,7 @@ def load_trace(folder: Path | str, max_bytes: int = MOST_BYTES) -> Trace:
         trace = Trace(document.meta, arrays, labels, infos, pictures)
         check_trace(trace)
     except GymnastError as error:
-        raise GymnastError(f"{folder} cannot be read as a trace: {error}") from error
+        raise GymnastError(f"{given} cannot be read as a trace: {error}") from error
     return trace
 
 
@@ -113,7 +121,7 @@ def frames_name(file: File) -> str:
 def _check_place(folder: Path) -> None:
     """Never mix a trace with the files of something else."""
     if folder.is_dir():
-        others = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
+        others = [name for name in list_folder(folder) if not name.startswith(".")]
         if others and JSON_NAME not in others and not all(map(_OWN_FILE.fullmatch, others)):
             raise GymnastError(f"{folder} holds other files ({others[0]}): name a new folder for the trace")
     elif folder.exists():
@@ -122,10 +130,10 @@ def _check_place(folder: Path) -> None:
 
 def _read_document(folder: Path) -> Document:
     path = folder / JSON_NAME
-    if not path.is_file():
+    if not path.exists():
         raise GymnastError(f"there is no {JSON_NAME}")
     try:
-        body = json.loads(_bytes(path, _MOST_JSON))
+        body = parse_json(_bytes(path, _MOST_JSON))
         if not isinstance(body, dict):
             raise GymnastError(f"{JSON_NAME} is not an object")
         if body.pop("checksum", None) != _checksum(body):
@@ -155,10 +163,7 @@ def _read(path: Path, file: File, max_bytes: int) -> bytes:
 
 def _bytes(path: Path, most: int) -> bytes:
     try:
-        with path.open("rb") as file:
-            if not stat.S_ISREG(path.stat().st_mode) or path.stat().st_size > most:
-                raise GymnastError(f"{path.name} is larger than it may be, or not a plain file")
-            return file.read(most + 1)
+        return read_bytes(path, most)
     except OSError as error:
         raise GymnastError(f"{path.name}: {error.strerror}") from error
 
@@ -187,7 +192,7 @@ def _read_text(array: np.ndarray | None) -> tuple[tuple[str, ...], tuple[dict[st
     if array is None or array.dtype != np.uint8 or array.ndim != 1:
         raise GymnastError("its labels and infos are missing")
     try:
-        text = json.loads(array.tobytes())
+        text = parse_json(array.tobytes())
     except (ValueError, RecursionError) as error:
         raise GymnastError(f"its labels and infos are not JSON ({error})") from error
     if not isinstance(text, dict) or text.keys() != {"labels", "infos"}:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gymnast.algorithms.returns import gae, monte_carlo
 from gymnast.errors import GymnastError
-from gymnast.runs.files import write_atomic
+from gymnast.runs.files import users_place, write_atomic
 from gymnast.traces.trace import Trace
 
 DEFAULT_GAMMA, DEFAULT_LAMBDA = 0.99, 0.95
@@ -142,7 +142,7 @@ def to_csv(table: Columns, path: Path | str | None = None) -> str:
     columns = [_cells(column) for column in table.values()]
     writer.writerows(zip(*columns, strict=True))
     if path is not None:
-        write_atomic(Path(path), text.getvalue().encode(errors="replace"))
+        write_atomic(users_place(Path(path)), text.getvalue().encode(errors="replace"))
     return text.getvalue()
 
 

@@ -34,6 +34,9 @@ from gymnast.training.learner import Learner, PolicyGradient, load_by_name
 from gymnast.training.state import TrainState
 from gymnast.training.tasks import build_task_book
 
+# What a state may raise that has the right checksum and the wrong content.
+MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, MemoryError)
+
 
 @dataclass(slots=True)
 class Session:
@@ -96,7 +99,10 @@ class Session:
     def restore(
         self, policy: dict[str, np.ndarray], state: dict[str, Any], *, fresh_optimizer: bool
     ) -> list[str]:
-        """Continue from a checkpoint; returns notices of what could not be restored."""
+        """Continue from a checkpoint; returns notices of what could not be restored.
+
+        A state that makes no sense raises what it runs into (`MALFORMED`); the session is useless then.
+        """
         heads = self.learner.policy.start_from(policy)  # an exploration bonus may be new, or missing now
         self.state.load_json(state["counters"])
         self.rng.bit_generator.state = state["rng"]

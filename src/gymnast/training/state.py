@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,23 @@ import numpy as np
 
 from gymnast.rollout.source import Collected, Episode
 from gymnast.training.tasks import WINDOW, TaskBook
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_score(value: Any) -> bool:
+    return value is None or type(value) in (int, float)
+
+
+# What a checkpoint may hold of each field.
+_FITS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("env_steps", "vec_steps", "updates", "episodes", "scores_from"), _is_count),
+    **dict.fromkeys(("best_score", "last_score"), _is_score),
+    **dict.fromkeys(("solved", "best_solves_all"), lambda value: type(value) is bool),
+    "seconds": lambda value: type(value) in (int, float) and 0 <= value < float("inf"),
+}
 
 
 @dataclass(slots=True)
@@ -25,6 +43,7 @@ class TrainState:
     last_score: float | None = None
     solved: bool = False
     best_solves_all: bool = False  # of a mix: whether the best score solved every task
+    scores_from: int = 0  # the env step since which scores mean what they mean now (score_meaning.py)
     recent: deque[Episode] = field(default_factory=lambda: deque(maxlen=WINDOW))
     tasks: TaskBook | None = None  # of a mix
 
@@ -51,6 +70,12 @@ class TrainState:
         if best:
             self.best_score, self.best_solves_all = mean, solves_all
         return best
+
+    def forget_scores(self) -> None:
+        """From here on a score means something else: those before do not compare with it."""
+        self.best_score = self.last_score = None
+        self.solved = self.best_solves_all = False
+        self.scores_from = self.env_steps
 
     def counters(self, progress: float) -> dict[str, float]:
         """The counters of a metrics row."""
@@ -98,10 +123,12 @@ class TrainState:
         }
 
     def load_json(self, values: dict[str, Any]) -> None:
-        """Continue from what `to_json` gave."""
-        for name, value in values.items():
-            if name not in ("recent", "tasks"):
-                setattr(self, name, value)
+        """Continue from what `to_json` gave; ValueError if that makes no sense."""
+        for name, fits in _FITS.items():
+            if name in values:
+                if not fits(values[name]):
+                    raise ValueError(f"{name} is {values[name]!r}")
+                setattr(self, name, values[name])
         self.recent.clear()
         self.recent.extend(Episode(*fields) for fields in values["recent"])
         if self.tasks is not None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.errors import MissingExtra
-from gymnast.runs.files import write_failed
+from gymnast.runs.files import open_new, remove, users_place, write_failed
 
 EXTRA = "video"
 _BT601, _LIMITED_RANGE = 6, 1  # as FFmpeg counts them
@@ -43,9 +43,11 @@ class Encoder:
         self.frames = 0
         # The colours of 4:2:0 come in blocks of two by two: an odd side gets one more row or column.
         self.height, self.width = self._shape = (height + height % 2, width + width % 2)
-        self._unfinished = path.with_name(f".{path.name}.part")
+        self._unfinished = users_place(path).with_name(f".{path.name}.part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            # Created here, because FFmpeg would follow a link that has its name.
+            open_new(self._unfinished).close()
             # faststart: the index comes first, so that a browser can play while it loads.
             self._file = av.open(str(self._unfinished), "w", format="mp4", options={"movflags": "+faststart"})
         except OSError as error:
@@ -90,4 +92,4 @@ class Encoder:
             if kind is None:  # otherwise the first error is the one to report
                 raise write_failed(self.path, failure) from failure
         finally:
-            self._unfinished.unlink(missing_ok=True)
+            remove(self._unfinished)

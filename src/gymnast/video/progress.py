@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -10,20 +11,27 @@ from pathlib import Path
 import numpy as np
 
 from gymnast.config.load import load_config
+from gymnast.config.schema import Config
 from gymnast.drawing import FAINT, TEXT, Canvas
 from gymnast.envs.contract import EnvFailure
+from gymnast.envs.settings import EnvConfig
 from gymnast.envs.spec import read_spec
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.device import limit_threads
-from gymnast.runs.checkpoint import Checkpoint, list_checkpoints, sidecar_or_none
+from gymnast.rollout.settings import EvalConfig
+from gymnast.runs.checkpoint import Checkpoint, DamagedCheckpoint, list_checkpoints, sidecar_or_none
+from gymnast.runs.files import refuse_link
 from gymnast.runs.store import RunFolder
 from gymnast.traces.checkpoint import build_recorded_env, player_of
+from gymnast.traces.env import RecordedEnv
 from gymnast.traces.recorder import iter_steps
 from gymnast.traces.step import TraceStep
 from gymnast.video.curve import Curve, draw_curve, read_curve
 from gymnast.video.mp4 import Encoder, require_video
 from gymnast.video.overlay import Layout, paste
 from gymnast.video.write import Played, RecordedVideo, encode_steps, held_frames
+
+logger = logging.getLogger("gymnast")
 
 PANEL_WIDTH = 400
 CARD_SECONDS = 1.6
@@ -61,11 +69,15 @@ def record_progress(
     """The video, and the env steps of the checkpoints that play in it."""
     require_video("gymnast video")
     config = load_config(str(run.config_path)).config
+    stage = Stage(run, seed, task)
     curve = read_curve(run, read_spec(config.env).solved_at)
     chapters = choose_chapters(run, curve, checkpoints)
+    if out is None:
+        refuse_link(run.videos)
     path, played = out or run.progress_video_path, Played()
-    env = build_recorded_env(config, seed, task)
+    shown_chapters: list[int] = []
     try:
+        env, _ = stage.set_for(chapters[0].checkpoint)
         fps = fps or env.fps
         layout = Layout(env.first_picture(), panel=PANEL_WIDTH)
         title = str(run.info().get("name") or config.env.id)
@@ -73,24 +85,61 @@ def record_progress(
         with Encoder(path, layout.width, layout.height, fps) as encoder:
             shown = 0
             for chapter in chapters:
-                player = player_of(env, config, chapter.checkpoint, stochastic=stochastic, seed=seed)
+                try:
+                    env, config = stage.set_for(chapter.checkpoint)
+                    player = player_of(env, config, chapter.checkpoint, stochastic=stochastic, seed=seed)
+                except DamagedCheckpoint as error:
+                    logger.warning("%s; the video goes without it", error)
+                    continue
                 steps = iter_steps(env, player, episodes=1, max_steps=max(1, round(seconds * fps)))
                 with limit_threads(player.policy.network, 1):
                     _encode_chapter(encoder, layout, panels, chapter, steps, shown, fps, played)
                 shown = chapter.env_steps
+                shown_chapters.append(shown)
+            if not shown_chapters:
+                raise RunFailed(f"every checkpoint of run {run.id} is damaged")
     except EnvFailure as failure:
         raise RunFailed(f"{config.env.id}: {failure}") from failure
     finally:
-        env.close()
+        stage.close()
     video = RecordedVideo(path, encoder.width, encoder.height, fps, encoder.frames, played)
-    return video, tuple(chapter.env_steps for chapter in chapters)
+    return video, tuple(shown_chapters)
+
+
+class Stage:
+    """The env that chapters play in, as each was trained: built again where a resume changed its settings."""
+
+    def __init__(self, run: RunFolder, seed: int | None, task: str | None) -> None:
+        self._run, self._seed, self._task = run, seed, task
+        self._env: RecordedEnv | None = None
+        self._built: tuple[EnvConfig, EvalConfig, int] | None = None
+
+    def set_for(self, checkpoint: Checkpoint | None) -> tuple[RecordedEnv, Config]:
+        """The env and the config of a checkpoint; None: of the start of the run."""
+        checkpoint = checkpoint or list_checkpoints(self._run)[0]
+        config = load_config(str(checkpoint.config_path())).config
+        wanted = (config.env, config.eval, config.seed)
+        if self._env is None or wanted != self._built:
+            self.close()
+            self._env, self._built = build_recorded_env(config, self._seed, self._task), wanted
+        return self._env, config
+
+    def close(self) -> None:
+        if self._env is not None:
+            self._env.close()
+            self._env = None
 
 
 def choose_chapters(run: RunFolder, curve: Curve, count: int) -> list[Chapter]:
     """At most `count`, as evenly over the run as the kept checkpoints allow; the last one always."""
-    known: dict[int, Checkpoint | None] = {c.env_steps: c for c in list_checkpoints(run)}
-    if not known:
+    saved = list_checkpoints(run)
+    if not saved:
         raise GymnastError(f"run {run.id} has no checkpoint yet")
+    known: dict[int, Checkpoint | None] = {
+        c.env_steps: c for c in saved if sidecar_or_none(c, logger.warning) is not None
+    }
+    if not known:
+        raise RunFailed(f"every checkpoint of run {run.id} is damaged")
     if "init_from" not in run.info():
         known.setdefault(
             0, None

@@ -12,7 +12,7 @@ from gymnast.envs.contract import EnvFailure
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, best_checkpoint
-from gymnast.runs.files import write_failed
+from gymnast.runs.files import MOST_ARRAYS, open_new, open_read, refuse_link, remove, write_failed
 from gymnast.runs.store import RunFolder
 from gymnast.traces.checkpoint import build_recorded_env, player_of
 from gymnast.traces.env import RecordedEnv
@@ -35,7 +35,7 @@ def record_checkpoint(
     """A video of a checkpoint. Without `out` it goes to the run's folder, and if the checkpoint is the best
     of its run, `best.mp4` links to it."""
     require_video("gymnast video")
-    config = load_config(str(checkpoint.run.config_path)).config
+    config = load_config(str(checkpoint.config_path())).config
     usual = stochastic == config.eval.stochastic
     apart = (
         task,
@@ -70,19 +70,21 @@ def link_best(run: RunFolder, path: Path) -> None:
     link = run.best_video_path
     unfinished = link.with_name(f".{link.name}.part")
     try:
-        unfinished.unlink(missing_ok=True)
+        remove(unfinished)
         try:
             unfinished.symlink_to(path.name)
         except (OSError, NotImplementedError):  # Windows without the privilege, some network folders
-            shutil.copyfile(path, unfinished)
+            with open_read(path, MOST_ARRAYS) as video, open_new(unfinished) as copied:
+                shutil.copyfileobj(video, copied)
         unfinished.replace(link)
     except OSError as error:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+        with suppress(GymnastError):
+            remove(unfinished)
         raise GymnastError(str(write_failed(link, error))) from error
 
 
 def video_path(run: RunFolder, env_steps: int, *apart: str) -> Path:
     """Where a video goes: named as checkpoints are, and by what sets it apart from an evaluation."""
+    refuse_link(run.videos)
     name = "-".join([f"{env_steps:012d}", *(re.sub(r"[^\w.]+", "_", word) for word in apart)])
     return run.videos / f"{name}.mp4"

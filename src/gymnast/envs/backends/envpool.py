@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.backends.in_process import Frame, episode_seed
-from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
+from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived, close_env
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec, make_env
 from gymnast.errors import MissingExtra, did_you_mean
@@ -56,7 +56,7 @@ def build_envpool(config: EnvConfig, n_envs: int, seed: int) -> Envs:
     check_spaces(single.observation_space, single.action_space, config.id)
     limit = config.max_episode_steps or spec.max_episode_steps
     envs = EnvPoolEnvs(spec.id, n_envs, seed, limit, single.observation_space, single.action_space)
-    single.close()
+    close_env(single.close, config.id)
     return envs
 
 

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs import states as carrying
-from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
+from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived, close_env, pass_on_ctrl_c
 from gymnast.envs.states import EnvState
 from gymnast.errors import GymnastError
 from gymnast.spaces.action_form import ActionForm, is_plain
@@ -189,7 +189,8 @@ class InProcessEnvs(StepsWhenReceived):
                             self._read_mask(index, masks, info)
         except EnvFailure:
             raise
-        except Exception as error:
+        except BaseException as error:
+            pass_on_ctrl_c(error)
             raise EnvFailure(index, self.seeds[index], f"raised {type(error).__name__}: {error}") from error
         if first_obs:
             obs -= first_obs
@@ -204,7 +205,8 @@ class InProcessEnvs(StepsWhenReceived):
     ) -> None:
         try:
             ob, info = self._envs[index].reset(seed=seed)
-        except Exception as error:
+        except BaseException as error:
+            pass_on_ctrl_c(error)
             raise EnvFailure(
                 index, self.seeds[index], f"raised {type(error).__name__} on reset: {error}"
             ) from error
@@ -346,13 +348,14 @@ class InProcessEnvs(StepsWhenReceived):
                 _fill(frame.step.obs, index, state["obs"])
                 if frame.masks is not None:
                     _fill(frame.masks, index, state["mask"])
-            except Exception as error:
+            except BaseException as error:
+                pass_on_ctrl_c(error)
                 reason = f"could not begin from the state given: {type(error).__name__}: {error}"
                 raise EnvFailure(index, self.seeds[index], reason) from error
 
     def close(self) -> None:
-        for env in self._envs:
-            env.close()
+        for index, env in enumerate(self._envs):
+            close_env(env.close, f"env {index} (seed {self.seeds[index]})")
 
 
 def _fill(array: np.ndarray, index: int, raw: bytes) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from gymnast.envs.backends.in_process import Frame, episode_seed
-from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
+from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived, close_env, pass_on_ctrl_c
 from gymnast.envs.families.table import FAMILIES, family_of, load_hook
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec
@@ -38,7 +38,8 @@ def why_not_native(config: EnvConfig, *, training: bool = True, render_mode: str
         return "its registration adds wrappers"
     try:
         created = _vector_class(spec)
-    except Exception as error:
+    except BaseException as error:
+        pass_on_ctrl_c(error)
         return f"its vectorised class cannot be imported ({error})"
     parameters = inspect.signature(created).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -67,7 +68,8 @@ def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True, 
         arguments["max_episode_steps"] = config.max_episode_steps
     try:
         env: Any = gym.make_vec(spec, num_envs=n_envs, vectorization_mode="vector_entry_point", **arguments)
-    except Exception as error:
+    except BaseException as error:
+        pass_on_ctrl_c(error)
         raise GymnastError(
             f"environment '{config.id}' could not be built: {type(error).__name__}: {error}"
         ) from error
@@ -139,7 +141,11 @@ class NativeEnvs(StepsWhenReceived):
         self._turn = 0
 
     def reset(self) -> np.ndarray:
-        obs, _ = self._env.reset(seed=self.seeds[0])
+        try:
+            obs, _ = self._env.reset(seed=self.seeds[0])
+        except BaseException as error:
+            pass_on_ctrl_c(error)
+            raise EnvFailure(0, self.seeds[0], f"raised {type(error).__name__} on reset: {error}") from error
         self._episodes = self.n_envs
         return self._first(obs)
 
@@ -172,7 +178,8 @@ class NativeEnvs(StepsWhenReceived):
                 step.final_obs = frame.final_obs
                 obs = self._restart_finished(frame.final_obs, obs, infos, done)
                 self._episodes += int(done.sum())
-        except Exception as error:
+        except BaseException as error:
+            pass_on_ctrl_c(error)
             raise EnvFailure(0, self.seeds[0], f"raised {type(error).__name__}: {error}") from error
         np.subtract(obs, self._first_obs, out=step.obs, casting="unsafe")
         self._check_finite(step)
@@ -217,4 +224,4 @@ class NativeEnvs(StepsWhenReceived):
         return self._first(obs)
 
     def close(self) -> None:
-        self._env.close()
+        close_env(self._env.close, f"env 0 (seed {self.seeds[0]})")

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.contract import Envs
+from gymnast.envs.contract import Envs, close_env
 from gymnast.envs.mix.form import MixForm
 from gymnast.envs.mix.mixed import MixedEnvs
 from gymnast.envs.settings import EnvConfig
@@ -106,7 +106,7 @@ def _plain_spaces(config: EnvConfig, training: bool) -> tuple[gym.Space[Any], gy
         check_spaces(env.observation_space, env.action_space, config.id)
         return plain_space(env.observation_space), plain_action_space(env.action_space)
     finally:
-        env.close()
+        close_env(env.close, config.id)
 
 
 def shares(weights: Sequence[float], n_envs: int) -> list[int]:

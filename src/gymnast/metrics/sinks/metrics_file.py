@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gymnast.errors import GymnastError
 from gymnast.metrics import catalogue
-from gymnast.metrics.csv_file import format_cell, read_header
+from gymnast.metrics.csv_file import counted, format_cell, parse_row, read_header
 from gymnast.metrics.sinks.sink import Sink
-from gymnast.runs.files import fsync_folder, write_failed
+from gymnast.runs.checkpoint import set_file_aside
+from gymnast.runs.files import (
+    MOST_METRICS,
+    append_handle,
+    fsync_folder,
+    open_new,
+    open_read,
+    open_update,
+    remove,
+    write_failed,
+)
 
 if TYPE_CHECKING:
     from gymnast.training.report import Report
 
 Value = float | int | bool | None
+_UPDATES = "time/updates"
 
 
 class Recorder(Sink):
@@ -34,6 +48,7 @@ class Recorder(Sink):
         self._columns: list[str] = []
         self._place: dict[str, int] = {}
         _drop_half_line(path)
+        _mend(path)
         self._set_columns([*catalogue.COUNTERS, *columns, *read_header(path)])
 
     def write(self, row: Mapping[str, Value]) -> None:
@@ -64,13 +79,13 @@ class Recorder(Sink):
         header = read_header(self.path)
         if not header:
             return
-        place = header.index("time/updates")
+        place = header.index(_UPDATES)
         # Cutting the end off needs no second file: it either happened or it did not.
-        with self.path.open("r+b") as file:
+        with open_update(self.path, MOST_METRICS) as file:
             end = len(file.readline())
             for line in file:
                 cells = line.split(b",")
-                if len(cells) != len(header) or not cells[place].isdigit() or int(cells[place]) > updates:
+                if int(cells[place]) > updates:
                     break
                 end += len(line)
             file.truncate(end)
@@ -92,7 +107,7 @@ class Recorder(Sink):
     def _append(self, line: bytes) -> None:
         try:
             if self._handle is None:
-                self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+                self._handle = append_handle(self.path)
                 self._size = os.fstat(self._handle).st_size
                 if self._size == 0:
                     line = (",".join(self._columns) + "\n").encode() + line
@@ -122,29 +137,105 @@ class Recorder(Sink):
 
     def _rewrite(self, before: list[str], columns: list[str]) -> None:
         places = [before.index(key) if key in before else None for key in columns]
-        tmp = self.path.with_name(f".{self.path.name}.tmp")
-        try:
-            # Line by line: a long run's file need not fit into memory.
-            with self.path.open() as old, tmp.open("w") as new:
+
+        def widened() -> Iterator[bytes]:
+            yield (",".join(columns) + "\n").encode()
+            with open_read(self.path, MOST_METRICS) as old:
                 old.readline()
-                new.write(",".join(columns) + "\n")
                 for line in old:
-                    cells = line.rstrip("\n").split(",")
-                    new.write(",".join("" if place is None else cells[place] for place in places) + "\n")
-                new.flush()
-                os.fsync(new.fileno())
-            tmp.replace(self.path)
-            fsync_folder(self.path.parent)
-        except OSError as error:
-            with suppress(OSError):
-                tmp.unlink(missing_ok=True)
-            raise write_failed(self.path, error) from error
+                    cells = line.decode().rstrip("\n").split(",")
+                    yield (
+                        ",".join("" if place is None else cells[place] for place in places) + "\n"
+                    ).encode()
+
+        _replace(self.path, widened())
+
+
+def _replace(path: Path, lines: Iterable[bytes], *, set_aside: bool = False) -> Path | None:
+    """Write a file again, line by line: a long run's need not fit into memory. The old one can be set aside;
+    its new path then."""
+    tmp = path.with_name(f".{path.name}.tmp")
+    try:
+        with open_new(tmp) as new:
+            new.writelines(lines)
+            new.flush()
+            os.fsync(new.fileno())
+        aside = set_file_aside(path) if set_aside else None
+        tmp.replace(path)
+        fsync_folder(path.parent)
+    except OSError as error:
+        with suppress(GymnastError):
+            remove(tmp)
+        raise write_failed(path, error) from error
+    return aside
+
+
+def _mend(path: Path) -> None:
+    """Drop damaged rows, with a warning; the file as it was is kept under another name."""
+    before = read_header(path)
+    if not before:
+        return
+    header = _mended_header(before)
+    place = header.index(_UPDATES) if _UPDATES in header else None
+    updates = [_updates(line, len(header), place) for line in _lines(path)]
+    kept = increasing(updates)
+    lost = len(updates) - len(kept)
+    if not lost and header == before and "\ufffd" not in "".join(header):
+        return
+    rows = (line for number, line in enumerate(_lines(path)) if number in kept)
+    aside = _replace(path, chain([(",".join(header) + "\n").encode()], rows), set_aside=True)
+    logging.getLogger("gymnast").warning(
+        "%s: %s; what can be read is kept, and the old file is now %s",
+        path,
+        f"{counted(lost)} damaged" if lost else "its header is damaged",
+        path.name if aside is None else aside.name,
+    )
+
+
+def _mended_header(header: list[str]) -> list[str]:
+    """Counters are the first columns of every file, so a damaged one is known by its place."""
+    known = list(header)
+    for place, counter in enumerate(catalogue.COUNTERS[: len(known)]):
+        if counter not in known and not catalogue.is_declared(known[place]):
+            known[place] = counter
+    return known
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with open_read(path, MOST_METRICS) as file:
+        file.readline()
+        yield from file
+
+
+def _updates(line: bytes, width: int, place: int | None) -> int | None:
+    """Of a row, the update that it is of; None if it is damaged."""
+    cells = parse_row(line, width)
+    return int(cells[place]) if cells is not None and place is not None and cells[place].isdigit() else None
+
+
+def increasing(numbers: Sequence[int | None]) -> set[int]:
+    """The places of the longest part that increases: updates count up, so what does not fit is damaged."""
+    ends: list[int] = []  # the least last number of an increasing part of each length …
+    places: list[int] = []  # … and its place
+    before: dict[int, int | None] = {}
+    for place, number in enumerate(numbers):
+        if number is None:
+            continue
+        length = bisect_left(ends, number)
+        before[place] = places[length - 1] if length else None
+        ends[length : length + 1], places[length : length + 1] = [number], [place]
+    kept: set[int] = set()
+    at = places[-1] if places else None
+    while at is not None:
+        kept.add(at)
+        at = before[at]
+    return kept
 
 
 def _drop_half_line(path: Path) -> None:
     """A process killed within a write may leave a line without its end."""
     try:
-        file = path.open("r+b")
+        file = open_update(path, MOST_METRICS)
     except FileNotFoundError:
         return
     except OSError as error:

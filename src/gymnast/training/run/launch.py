@@ -21,7 +21,7 @@ from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.metrics.sinks.sink import Sinks
 from gymnast.metrics.sinks.table import SinkBuilder, prepare_sinks
 from gymnast.policies.device import limit_threads
-from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints, load_checkpoint, rewind
+from gymnast.runs.checkpoint import Checkpoint, keep_configs, rewind
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
 from gymnast.training.loop import run_loop
@@ -32,6 +32,7 @@ from gymnast.training.run.file_requests import FileRequests
 from gymnast.training.run.log import RunLog
 from gymnast.training.run.observers import Observers
 from gymnast.training.run.outcome import Outcome, Status
+from gymnast.training.run.restore import check_something_to_resume, config_to_resume, restored_session
 from gymnast.training.run.signals import catch_signals
 from gymnast.training.run.videos import check_videos
 from gymnast.training.run.writer import RunWriter
@@ -90,44 +91,39 @@ def continue_run(
     fresh_optimizer: bool,
     observers: Observers,
 ) -> Outcome:
-    """Continue from the last intact checkpoint; from the beginning if a run was killed before its first."""
+    """Continue from the last intact checkpoint; from the beginning if nothing was trained yet."""
     notices: list[str] = []
-    with run.lock(), passed_on(notices.append):
-        config = load_config(str(run.config_path), overrides).config
-        config = with_measured_envs(config, observers.console)
-        check_videos(config)
-        builders = prepare_sinks(config.sinks)
-        session = build_session(config, observers.hooks)
+    with run.lock():
+        with passed_on(notices.append):
+            check_something_to_resume(run)
+            config = load_config(str(config_to_resume(run, notices)), overrides).config
+            config = with_measured_envs(config, observers.console)
+            check_videos(config)
+            builders = prepare_sinks(config.sinks)
+            session, checkpoint, row = restored_session(run, config, fresh_optimizer, observers, notices)
         try:
-            row = _restore(run, session, fresh_optimizer, notices)
             steps = session.state.env_steps
             if (spent := session.budget.spent(session.state)) is not None:
                 more = session.budget.more(session.state)
                 raise GymnastError(
                     f"run {run.id} is at step {steps:,} and {spent}; give it more, for example {more}"
                 )
-            Recorder(run.metrics_path).truncate_after(session.state.updates)
-            info = describe_process() | {"budget_env_steps": session.budget.total_steps}
-            run.note_resume(steps, info, dump_config(config))
+            if checkpoint is not None:
+                rewind(run, checkpoint)
+            with passed_on(notices.append):
+                Recorder(run.metrics_path).truncate_after(session.state.updates)
+            info = describe_process() | {
+                "budget_env_steps": session.budget.total_steps,
+                "scores_from": session.state.scores_from,
+            }
+            text = dump_config(config)
+            if text != run.config_text():
+                keep_configs(run)
+            run.note_resume(steps, info, text)
             name = str(run.info().get("name") or config.env.id)
             return _train(run, name, session, notices, observers, builders, row)
         finally:
             session.close()
-
-
-def _restore(run: RunFolder, session: Session, fresh_optimizer: bool, notices: list[str]) -> dict[str, Any]:
-    """Restore the session from the last checkpoint; returns its metrics row."""
-    if not list_checkpoints(run):
-        if "init_from" in run.info():
-            raise GymnastError(f"run {run.id} was stopped before its first checkpoint; start it again")
-        notices.append("no checkpoint yet: starts from the beginning")
-        return {}
-    checkpoint = latest_intact(run, notices.append)
-    arrays, state, sidecar = load_checkpoint(checkpoint)
-    notices.append(f"resumes from step {checkpoint.env_steps:,}")
-    notices += session.restore(arrays, state, fresh_optimizer=fresh_optimizer)
-    rewind(run, checkpoint)
-    return sidecar.metrics
 
 
 def _train(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from gymnast.runs.files import write_failed
+from gymnast.runs.files import open_append, write_failed
 
 
 class RunLog:
@@ -17,7 +18,7 @@ class RunLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._file: TextIO = path.open("a", encoding="utf-8", buffering=1)
+            self._file: TextIO = io.TextIOWrapper(open_append(path), "utf-8", line_buffering=True)
         except OSError as error:
             raise write_failed(path, error) from error
 

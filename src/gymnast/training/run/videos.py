@@ -13,7 +13,7 @@ from pathlib import Path
 from gymnast.config.schema import Config
 from gymnast.errors import GymnastError
 from gymnast.policies.policy import Policy
-from gymnast.runs.checkpoint import resolve
+from gymnast.runs.references import resolve
 from gymnast.runs.store import RunFolder
 from gymnast.training.evaluator import Result, evaluation_seed, sampling_rng
 from gymnast.training.run.outcome import Outcome
@@ -43,8 +43,8 @@ class RunVideos:
         from gymnast.video.record import link_best, record_player, video_path
 
         config, settings = self.config, self.settings
-        path = video_path(self.run, result.env_steps)
         with self._warning_on_failure(f"the evaluation at step {result.env_steps:,}"):
+            path = video_path(self.run, result.env_steps)
             env = build_recorded_env(config, None)
             try:
                 seed = evaluation_seed(config)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from gymnast.config.dump import dump_config
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import RunFailed
 from gymnast.parts.reward_scale import scale_in
@@ -38,6 +39,7 @@ class RunWriter:
         self._sync_metrics = sync_metrics
         self.videos = RunVideos(run, session.config)
         self._settings = session.config.checkpoint
+        self._config = dump_config(session.config)
         self._saved_steps = session.state.env_steps
         self._saved_at = time.monotonic()
         self._row = row
@@ -47,7 +49,14 @@ class RunWriter:
 
     def started(self, notices: list[str]) -> None:
         """The run has started. If its weights come from another run, they are saved at once."""
-        self._register(status="running", reason=None)
+        state = self._session.state
+        self._register(
+            status="running",
+            reason=None,
+            best_score=state.best_score,
+            last_score=state.last_score,
+            solved=state.solved,
+        )
         self.log("started: " + "; ".join(notices) if notices else "started")
         if "init_from" in self.run.info() and not list_checkpoints(self.run):
             self._save(self._bundle(), None, "start")
@@ -150,6 +159,7 @@ class RunWriter:
             "state": s.training_state(with_envs=with_envs),
             "counters": s.state.counters(s.budget.progress(s.state)) | s.learner.counters(),
             "metrics": dict(self._row),
+            "scores_from": s.state.scores_from,
         }
 
     def save_best(self) -> None:
@@ -161,7 +171,7 @@ class RunWriter:
 
     def _save(self, bundle: dict[str, Any], score: float | None, reason: str) -> None:
         self._sync_metrics()  # rows first: a checkpoint must never know more than the metrics do
-        save_checkpoint(self.run, **bundle, score=score, reason=reason)
+        save_checkpoint(self.run, **bundle, score=score, reason=reason, config=self._config)
         prune(self.run, self._settings.keep)
         state = self._session.state
         self._saved_steps, self._saved_at = state.env_steps, time.monotonic()

@@ -20,7 +20,7 @@ import numpy as np
 
 from gymnast.envs.backends.in_process import episode_seed
 from gymnast.envs.backends.native import why_single
-from gymnast.envs.contract import CannotCapture, EnvFailure, Step
+from gymnast.envs.contract import CannotCapture, EnvFailure, Step, pass_on_ctrl_c
 from gymnast.envs.families.atari.games import (
     FIRE,
     action_set,
@@ -128,7 +128,8 @@ class NativeAtari(CannotCapture):
         self._waiting = False
         try:
             return self._received()
-        except Exception as error:
+        except BaseException as error:
+            pass_on_ctrl_c(error)
             raise EnvFailure(0, self.seeds[0], f"raised {type(error).__name__}: {error}") from error
 
     def _received(self) -> Step:

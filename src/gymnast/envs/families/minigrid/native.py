@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.backends.in_process import Frame, episode_seed, saved_envs
-from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
+from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived, pass_on_ctrl_c
 from gymnast.envs.families.minigrid import cells
 from gymnast.envs.families.minigrid.layouts import Layouts, why_not_arrays
 from gymnast.envs.families.minigrid.sight import Sight
@@ -82,7 +82,8 @@ class NativeMiniGrid(StepsWhenReceived):
         """Begin the next episode of one env."""
         try:
             layout = self._layouts.make(row, seed)
-        except Exception as error:
+        except BaseException as error:
+            pass_on_ctrl_c(error)
             raise EnvFailure(
                 row, self.seeds[row], f"raised {type(error).__name__} on reset: {error}"
             ) from error
