@@ -35,9 +35,11 @@ class AheadCollector:
         collector, acting = self._collector, self._acting
         if self._pending is None:
             collected = collector.collect(policy, rng, progress)
+            collected.rollout.older_policy = False
         else:
             pending, self._pending = self._pending, None
             collected = pending.result()
+            collected.rollout.older_policy = True
         acting.take_from(policy)
         # Envs whose state cannot be saved start new episodes on a resume: no need to wait for them.
         self._state = None if collector.envs.carries_state else collector.state()
