@@ -52,6 +52,21 @@ def test_run_that_collects_ahead_can_be_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("changes", "new_episodes"),
+    [({"algo.collect_ahead": False}, False), ({"env.n_envs": 5}, True), ({"algo.n_steps": 16}, False)],
+    ids=["not ahead", "other envs", "other steps"],
+)
+def test_run_that_collects_ahead_can_be_resumed_with_other_settings(
+    tmp_path: Path, changes: dict[str, object], new_episodes: bool
+) -> None:
+    start = {**SHORT, "algo.batch_size": "all", "algo.collect_ahead": True}
+    run = api.train("CartPole-v1:ppo", overrides=start, runs_dir=tmp_path)
+    longer = api.resume(run, overrides=changes, max_env_steps=6000, runs_dir=tmp_path)
+    assert longer.outcome.env_steps >= 6000
+    assert ("new episodes" in longer.folder.log_path.read_text()) == new_episodes
+
+
+@pytest.mark.parametrize(
     ("key", "value"), [("env.groups", 2), ("algo.collect_ahead", True)], ids=["groups", "ahead"]
 )
 def test_policy_with_a_memory_supports_neither(key: str, value: object) -> None:
