@@ -197,3 +197,34 @@ class Combined(Buttons):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.at += 1
         return 0, (0.0, 0.5, 1.0, 0.6)[action], self.at == STEPS, False, {}
+
+
+NARROW: dict[str, gym.spaces.Box] = {
+    "float64": gym.spaces.Box(np.array([-0.1, 0.3]), np.array([0.1, 0.7]), dtype=np.float64),
+    "float16": gym.spaces.Box(np.float16([-0.1, 0.3]), np.float16([0.1, np.inf]), dtype=np.float16),
+    "asymmetric": gym.spaces.Box(np.float32([-0.3, 0.1]), np.float32([0.1, 0.7]), dtype=np.float32),
+    "matrix": gym.spaces.Box(-0.1, 0.3, (2, 2), np.float64),
+}
+
+
+class Strict(gym.Env[Any, Any]):
+    """Raises on any action that its space does not contain."""
+
+    observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+
+    def __init__(self, space: str) -> None:
+        self.action_space = NARROW[space]
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.at = 0
+        return self._look(), {}
+
+    def _look(self) -> np.ndarray:
+        return self.np_random.uniform(-1, 1, 2).astype(np.float32)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        if not self.action_space.contains(action):
+            raise ValueError(f"{action!r} of {action.dtype} is not an element of {self.action_space}")
+        self.at += 1
+        return self._look(), float(np.sum(action)), False, self.at == STEPS, {}

@@ -50,7 +50,10 @@ def test_the_env_gets_its_own_actions_on_every_backend(name: str, backend: str) 
         played = play(envs, 25)  # the env raises on anything that is no element of its space
     finally:
         envs.close()
-    assert (shape, dtype) == ((ActionForm(envs.action_space).n_columns,), ActionForm(envs.action_space).dtype)
+    assert (shape, dtype) == (
+        (ActionForm(envs.action_space).n_columns,),
+        ActionForm(envs.action_space).env_dtype,
+    )
     other = build_envs(config(name), n_envs=3, seed=1, backend="sync")
     for a, b in zip(played, play(other, 25), strict=True):
         assert np.array_equal(a, b)

@@ -371,7 +371,8 @@ def test_rollout_ahead_is_of_the_policy_before_the_update() -> None:
             old = policy_now  # the weights that the pending rollout is collected with
             kept = rollout.actions.copy()
             policy.load_arrays({name: value + 0.01 for name, value in policy_now.items()})  # an update
-            ahead.state()  # waits for the pending rollout
+            assert ahead._pending is not None
+            assert ahead._pending.exception() is None  # waits for it
             assert (rollout.actions == kept).all()  # which is kept elsewhere
     finally:
         ahead.close()
@@ -383,13 +384,19 @@ def test_failure_in_a_rollout_ahead_is_raised_when_it_is_asked_for() -> None:
     acting = build_policy(policy.layout.config, "numpy", envs.observation_space, envs.action_space, 5)
     ahead = AheadCollector(Collector(envs, policy, 4, n_rollouts=2), acting)
 
-    def fail() -> Step:
-        raise EnvFailure(0, 7, "raised ValueError")
+    receive = envs.receive
 
+    def fail_later() -> Step:
+        if len(envs.taken) == 6:
+            raise EnvFailure(0, 7, "raised ValueError")
+        return receive()
+
+    envs.receive = fail_later  # type: ignore[method-assign]
     ahead.collect(policy, np.random.default_rng(0))
-    ahead.state()
-    envs.receive = fail  # type: ignore[method-assign]
-    ahead.collect(policy, np.random.default_rng(0))
+    assert ahead.state()["envs"] == {
+        "episode": [1],
+        "at": [1],
+    }  # after four steps, before the failing rollout
     with pytest.raises(EnvFailure, match="raised ValueError"):
         ahead.collect(policy, np.random.default_rng(0))
     ahead.close()

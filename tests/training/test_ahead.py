@@ -36,10 +36,35 @@ def test_cartpole_is_solved_from_rollouts_that_are_one_update_old(tmp_path: Path
     assert run.outcome.status == "solved"
 
 
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+def test_target_kl_leaves_every_update_some_steps(tmp_path: Path, engine: str) -> None:
+    """KL is measured from the beginning of an update, not from the older policy that collected."""
+    changes = {"engine": engine, "algo.collect_ahead": True, "algo.target_kl": 0.005, "algo.lr": 3e-3}
+    run = api.train("CartPole-v1:ppo", overrides={**SHORT, **changes}, runs_dir=tmp_path)
+    rows = run.metrics()
+    assert sum(row["train/kl_stops"] > 0 for row in rows) > 1  # the limit is felt
+    assert min(row["opt/grad_norm"] for row in rows) > 0  # 0: no step was taken
+
+
 def test_run_that_collects_ahead_can_be_resumed(tmp_path: Path) -> None:
     run = api.train("CartPole-v1:ppo", overrides={**SHORT, **OVERLAP}, runs_dir=tmp_path)
     longer = api.resume(run, max_env_steps=6000, runs_dir=tmp_path)
     assert longer.outcome.env_steps >= 6000
+
+
+@pytest.mark.parametrize(
+    ("changes", "new_episodes"),
+    [({"algo.collect_ahead": False}, False), ({"env.n_envs": 5}, True), ({"algo.n_steps": 16}, False)],
+    ids=["not ahead", "other envs", "other steps"],
+)
+def test_run_that_collects_ahead_can_be_resumed_with_other_settings(
+    tmp_path: Path, changes: dict[str, object], new_episodes: bool
+) -> None:
+    start = {**SHORT, "algo.batch_size": "all", "algo.collect_ahead": True}
+    run = api.train("CartPole-v1:ppo", overrides=start, runs_dir=tmp_path)
+    longer = api.resume(run, overrides=changes, max_env_steps=6000, runs_dir=tmp_path)
+    assert longer.outcome.env_steps >= 6000
+    assert ("new episodes" in longer.folder.log_path.read_text()) == new_episodes
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gymnast import api
+from gymnast.envs.build import make_env
+from gymnast.envs.settings import EnvConfig
+from gymnast.envs.states import can_carry
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_metrics
 from gymnast.runs.checkpoint import best_checkpoint, list_checkpoints
@@ -83,6 +86,32 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         {"env.backend": "workers", "env.workers": 2, "env.max_episode_steps": 30, "eval.every": 0},
     ),
     "minigrid": ("MiniGrid-DoorKey-5x5-v0:ppo", {"env.backend": "native"}),
+    "ahead": ("CartPole-v1:ppo", {"env.backend": "native", "algo.collect_ahead": True, **SCHEDULES}),
+    "ahead-groups-workers": (
+        "Acrobot-v1:ppo",
+        {
+            "env.backend": "workers",
+            "env.workers": 2,
+            "env.groups": 2,
+            "env.max_episode_steps": 30,
+            "policy.normalize_obs": "running",
+            "algo.collect_ahead": True,
+            "algo.target_kl": 1e-4,
+            "algo.n_epochs": 4,
+            "algo.batch_size": 0.25,
+        },
+    ),
+    "ahead-frames-torch": (
+        "Taxi-v4:ppo-masked",
+        {
+            "env.backend": "sync",
+            "env.max_episode_steps": 20,
+            "engine": "torch",
+            "policy.frame_stack": 2,
+            "algo.collect_ahead": True,
+            "algo.target_kl": 0.01,
+        },
+    ),
     "cartpole-torch": ("CartPole-v1:ppo", {"engine": "torch", "policy.normalize_obs": "running"}),
 }
 
@@ -136,6 +165,29 @@ def test_resumed_run_equals_the_one_never_stopped(
     log = parts.folder.log_path.read_text()
     assert log.count("resumes from step") == 2
     assert "new episodes" not in log
+
+
+@pytest.mark.parametrize(
+    ("env_id", "row", "package", "exact"),
+    [
+        ("LunarLander-v3", "LunarLander", "Box2D", True),
+        ("Blackjack-v1", "Blackjack", "gymnasium", True),
+        ("MiniGrid-DoorKey-5x5-v0", "MiniGrid", "minigrid", True),
+        ("BabyAI-GoToObj-v0", "BabyAI", "minigrid", True),
+        ("HalfCheetah-v5", "MuJoCo", "mujoco", True),
+        ("BipedalWalker-v3", "BipedalWalker", "Box2D", False),
+        ("CarRacing-v3", "CarRacing", "Box2D", False),
+    ],
+)
+def test_table_of_exact_resumes_holds(env_id: str, row: str, package: str, exact: bool) -> None:
+    pytest.importorskip(package)
+    env = make_env(EnvConfig(id=env_id))
+    assert can_carry(env) == exact
+    env.close()
+    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
+    lines = page.split("### States")[1].splitlines()
+    line = next(line for line in lines if line.startswith("|") and row in line.split("|")[1])
+    assert line.endswith("| exact |" if exact else "| new episodes |")
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -16,7 +17,7 @@ from gymnast.optimizers.build import build_optimizer
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
-from gymnast.training.update import UpdateStats, update
+from gymnast.training.update import UpdateStats, measured_from_here, update
 
 ENGINES = pytest.mark.parametrize("engine", ["numpy", "torch"])
 OBS, ACTIONS = gym.spaces.Box(-1, 1, (3,)), gym.spaces.Discrete(3)
@@ -169,6 +170,21 @@ def test_update_stops_before_the_step_that_exceeds_target_kl(engine: str) -> Non
     assert stats.stopped_by_kl
     assert stats.epochs == 1
     assert all((weights[name] == value).all() for name, value in far.arrays().items())
+
+
+@ENGINES
+@pytest.mark.parametrize("batch_size", [16, 64])
+def test_kl_since_the_beginning_ignores_what_the_policy_moved_before(engine: str, batch_size: int) -> None:
+    policy = make_policy(engine)
+    batch = make_batch(policy, 64)
+    older = replace(batch, log_probs=batch.log_probs - 1)  # as if another policy had collected
+    first = run(policy, measured_from_here(policy, older), batch_size, lr=0.0, target_kl=0.01)
+    assert not first.stopped_by_kl
+    assert first.metrics["train/kl"] == pytest.approx(0, abs=1e-6)
+    assert first.metrics["train/ratio/max"] == pytest.approx(np.e, rel=1e-4)  # still that of the collector
+    stats = run(policy, measured_from_here(policy, older), batch_size, lr=0.05, n_epochs=50, target_kl=0.01)
+    assert stats.stopped_by_kl
+    assert 0 < stats.metrics["train/kl"] < 0.1
 
 
 @ENGINES

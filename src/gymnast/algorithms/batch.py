@@ -30,6 +30,8 @@ class Batch:
     weights: Array | None = None  # [B] 1 for samples to learn from, 0 for the others; None: all count
     masks: Array | None = None  # [B, M] choices that were allowed; None: all
     sequences: Sequences | None = None  # how the rows follow each other in time, for a policy with a memory
+    # [B] under the policy at the beginning of the update, where KL is measured from it; None: `log_probs` are
+    start_log_probs: Array | None = None
 
     def __len__(self) -> int:
         return len(self.advantages)
@@ -58,6 +60,8 @@ class Batch:
             arrays["weights"] = self.weights
         if self.masks is not None:
             arrays["masks"] = self.masks
+        if self.start_log_probs is not None:
+            arrays["start_log_probs"] = self.start_log_probs
         return arrays
 
 

@@ -12,7 +12,12 @@ METRICS = (
     MetricSpec("train/loss/total", "The sum that is minimised, coefficients applied.", "", 4),
     MetricSpec("train/entropy", "Entropy of the policy; falls as it becomes deterministic.", "nats", 3),
     MetricSpec(
-        "train/kl", "Estimated KL divergence from the policy that collected.", "nats", 5, better="lower"
+        "train/kl",
+        "Estimated KL divergence from the policy that collected; with both algo.collect_ahead and "
+        "algo.target_kl, from the policy at the beginning of the update.",
+        "nats",
+        5,
+        better="lower",
     ),
     MetricSpec(
         "train/clip_fraction", "Fraction of samples whose ratio left the clip range.", "", 3, low=0, high=1

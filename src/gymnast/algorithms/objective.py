@@ -28,7 +28,7 @@ class Loss:
     d_log_prob: Array  # [B]
     d_entropy: Array | float  # [B] or one number for all
     d_values: Array  # [B], or [V, B] of several value heads
-    kl: Array  # scalar: how far the policy moved from the one that acted
+    kl: Array  # scalar: how far the policy moved from the one that acted, or since the update began
     largest_ratio: Array  # scalar: the sample whose probability grew most
     stats: dict[str, Array]  # scalars by metric key
 

@@ -34,7 +34,8 @@ class PPOConfig(AlgoSettings):
         None, description="How far a value may move from the old one; null: not clipped. Schedulable."
     )
     target_kl: NonNegative | None = Field(
-        None, description="Stop an update's epochs when KL exceeds 1.5 × this. Schedulable."
+        None,
+        description="Stop an update's epochs when KL since its beginning exceeds 1.5 × this. Schedulable.",
     )
     collect_ahead: bool = Field(
         False,

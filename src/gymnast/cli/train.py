@@ -59,7 +59,7 @@ def train(
     ] = None,
     resume: Annotated[
         str | None,
-        typer.Option(metavar="[RUN]", help="Resume this run, exactly; the last one if none is named."),
+        typer.Option(metavar="[RUN]", help="Resume this run; the last one if none is named."),
     ] = None,
     fresh_optimizer: Annotated[
         bool, typer.Option("--fresh-optimizer", help="With --resume: keep the weights, reset the optimiser.")
@@ -91,6 +91,8 @@ def train(
 
     REFERENCE is what to train: a preset (CartPole-v1:ppo), a file (my.yaml:variant) or any env id.
     KEY=VALUE changes a setting; `gymnast config show REFERENCE` lists those that apply.
+    A resumed run ends with the same bits as one that was never stopped, except that episodes start again
+    where an env's state cannot be saved: docs/environments.md#states lists these envs.
 
     \b
     Examples:
@@ -99,7 +101,7 @@ def train(
       gymnast train MountainCarContinuous-v0:ppo --max-env-steps 300k --wall-time 10m
       gymnast train my.yaml:variant            a config of your own
       gymnast train Acrobot-v1                 offers the variants there are
-      gymnast train --resume                   the last run, bit for bit
+      gymnast train --resume                   the last run, where it stopped
       gymnast train --resume @last algo.lr=1e-4 --fresh-optimizer
       gymnast train CartPole-v1:ppo --init-from @last/@best
       gymnast train LunarLander-v3:ppo --detach      then: gymnast runs watch @last

@@ -104,7 +104,7 @@ class Envs(Protocol):
 
     @property
     def action_space(self) -> gym.Space[Any]:
-        """Discrete from 0, Box [A] float32; any other as the env has it."""
+        """Discrete from 0; any other as the env has it."""
 
     @property
     def seeds(self) -> list[int]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from gymnast.errors import GymnastError
 from gymnast.policies.layout import PolicyLayout
-from gymnast.spaces.action_form import ActionForm, is_plain
+from gymnast.spaces.action_form import ActionForm, finite_bounds, is_plain
 
 Array = Any  # numpy.ndarray or torch.Tensor
 
@@ -160,7 +160,8 @@ class Gaussian:
     action_dtype: type = np.float32
 
     def __init__(self, space: gym.spaces.Box, state_dependent_std: bool) -> None:
-        self.low, self.high = space.low.astype(np.float32), space.high.astype(np.float32)
+        self.low, self.high = finite_bounds(space)
+        self.env_dtype = space.dtype
         self.action_shape = space.shape
         self.n_outputs = space.shape[0]
         self.state_dependent_std = state_dependent_std
@@ -176,7 +177,7 @@ class Gaussian:
         return outputs.T
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
-        return np.clip(actions, self.low, self.high)
+        return np.clip(actions, self.low, self.high).astype(self.env_dtype, copy=False)
 
     def structured(self, actions: np.ndarray) -> Any:
         return actions
@@ -240,11 +241,13 @@ class SquashedGaussian(Gaussian):
 
     def __init__(self, space: gym.spaces.Box, state_dependent_std: bool) -> None:
         super().__init__(space, state_dependent_std)
-        self.centre, self.reach = (self.high + self.low) / 2, (self.high - self.low) / 2
-        self.log_reach = float(np.log(self.reach).sum())
+        low, high = self.low / 2, self.high / 2  # halved first: the distance of huge bounds is infinite
+        self.centre, self.reach = high + low, high - low
+        self.log_reach = float(np.log(self.reach[self.reach > 0]).sum())
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
-        return self.centre + self.reach * np.tanh(actions)
+        # Rounding may leave the bounds by one float.
+        return super().to_env(self.centre + self.reach * np.tanh(actions))
 
     def _log_volume(self, xp: Any, actions: Array) -> Array | float:
         # log(1 - tanh²u) = 2 (log 2 - u - softplus(-2u)), which never takes the log of 0

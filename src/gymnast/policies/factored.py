@@ -59,7 +59,7 @@ class Factored:
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         if self._gaussian is None:
             return actions
-        legal = actions.copy()
+        legal = actions.astype(self.form.env_dtype)
         legal[:, self._reals] = self._gaussian.to_env(actions[:, self._reals])
         return legal
 

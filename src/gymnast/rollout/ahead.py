@@ -3,10 +3,15 @@
 The thread that collects acts with a copy of the policy, taken before the update begins. So data is
 one update old when it is learned from, always exactly one, and which weights acted at which step does
 not depend on the machine's speed. The randomness of acting is drawn before the thread begins.
+
+A checkpoint does not wait for the pending rollout. It holds what that is collected from: the state of the
+envs at its start, the weights that act and the state of the random generator. A resumed run collects it
+again, bit for bit, wherever the state of the envs can be saved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
@@ -26,38 +31,63 @@ class AheadCollector:
         self._collector, self._acting = collector, acting
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gymnast-collector")
         self._pending: Future[Collected] | None = None
-        self._state: dict[str, Any] | None = None  # before the pending rollout
+        self._before: Future[dict[str, Any]] | None = None  # the collector's state before the pending rollout
+        self._drawn_from: Mapping[str, Any] = {}  # the random state before its noise was drawn
+        self._again = False  # after a resume: there is one to collect again, with `acting` as it is
 
     def collect(
         self, policy: Policy, rng: np.random.Generator, progress: Progress | None = None
     ) -> Collected:
         """The pending rollout; the next one begins. The first call has none to wait for."""
         collector, acting = self._collector, self._acting
+        if self._again:
+            self._again = False
+            generator = np.random.default_rng()
+            generator.bit_generator.state = self._drawn_from
+            self._begin(generator)
         if self._pending is None:
             collected = collector.collect(policy, rng, progress)
+            collected.rollout.older_policy = False
         else:
             pending, self._pending = self._pending, None
             collected = pending.result()
+            collected.rollout.older_policy = True
         acting.take_from(policy)
-        # Envs whose state cannot be saved start new episodes on a resume: no need to wait for them.
-        self._state = None if collector.envs.carries_state else collector.state()
-        noise = collector.draw(policy, rng)
-        # In this context: what envs report meanwhile belongs to this run.
-        run = copy_context().run
-        self._pending = self._thread.submit(run, acting.network.beside, collector.collect_with, acting, noise)
+        self._begin(rng)
         return collected
 
+    def _begin(self, rng: np.random.Generator) -> None:
+        """Let the thread collect the next rollout, with `acting` as it is."""
+        collector, acting = self._collector, self._acting
+        self._drawn_from = rng.bit_generator.state
+        noise = collector.draw(acting, rng)
+        beside = acting.network.beside
+        # In this context: what envs report meanwhile belongs to this run. The state is read in the thread
+        # too, since that of some envs takes as long as many steps.
+        self._before = self._thread.submit(copy_context().run, beside, collector.state)
+        self._pending = self._thread.submit(copy_context().run, beside, collector.collect_with, acting, noise)
+
     def state(self) -> dict[str, Any]:
-        """As the collector's. A resumed run does not learn from the pending rollout."""
-        if self._pending is not None:
-            if self._state is not None:
-                return self._state
-            self._pending.exception()  # waits; the next `collect` raises
-        return self._collector.state()
+        """The collector's before the pending rollout, and what is needed to collect that again."""
+        if self._pending is not None and self._before is not None:
+            state = self._before.result()
+        else:
+            state = self._collector.state()
+            if not self._again:
+                return state
+        if not self._collector.envs.carries_state:
+            return state  # a resumed run starts new episodes
+        return {**state, "ahead": {"policy": self._acting.arrays(), "random": self._drawn_from}}
 
     def load_state(self, policy: Policy, state: dict[str, Any]) -> str | None:
         self._wait()
-        return self._collector.load_state(policy, state)
+        notice = self._collector.load_state(policy, state)
+        ahead: dict[str, Any] | None = None if notice is not None else state.get("ahead")
+        self._again = False
+        if ahead is not None and _fits(self._acting, ahead["policy"]):
+            self._acting.load_arrays(ahead["policy"])
+            self._drawn_from, self._again = ahead["random"], True
+        return notice
 
     def close(self) -> None:
         self._wait()
@@ -74,3 +104,9 @@ class AheadCollector:
     @property
     def steps_done(self) -> int:
         return self._collector.steps_done
+
+
+def _fits(policy: Policy, arrays: dict[str, np.ndarray]) -> bool:
+    """Whether the weights are of such a policy; a resume may have added or removed value heads."""
+    own = policy.arrays()
+    return own.keys() == arrays.keys() and all(own[name].shape == arrays[name].shape for name in own)

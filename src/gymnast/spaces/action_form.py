@@ -4,7 +4,8 @@ An action of any supported space is a list of K factors, each a choice among n o
 the order in which the space lists them (a Dict by its keys). Inside Gymnast a batch of actions is one
 array [N, K]: choices count from 0, real numbers are float32. The policy is the product of one
 distribution per factor, so log-probabilities and entropies add up. Only at the border to the env is
-an action put together as its space says.
+an action put together as its space says, with real numbers in the space's dtype and within its bounds: a
+float32 bound may lie beyond the same bound in float64.
 
 The network's outputs have all logits first, factor by factor, then the means of the real numbers.
 """
@@ -42,6 +43,7 @@ class Leaf:
     columns: slice
     sizes: tuple[int, ...]  # choices of each factor; 0 for a real number
     logits: slice  # of the network's outputs, and of a mask; empty for a Box
+    bounds: tuple[np.ndarray, np.ndarray] | None = None  # `finite_bounds` of a Box
 
     def values(self, actions: np.ndarray) -> np.ndarray:
         """Flat actions [N, K] as N elements of this space, each with its shape and dtype."""
@@ -53,8 +55,8 @@ class Leaf:
         if isinstance(space, gym.spaces.MultiBinary):
             return own.astype(space.dtype).reshape(-1, *space.shape)
         assert isinstance(space, gym.spaces.Box)
-        # A float32 bound may lie a little beyond the same bound in float64.
-        return np.clip(own.astype(space.dtype).reshape(-1, *space.shape), space.low, space.high)
+        assert self.bounds is not None
+        return np.clip(own.reshape(-1, *space.shape), *self.bounds).astype(space.dtype)
 
     def factors(self, value: Any) -> np.ndarray:
         """The factors of one element: the inverse of `values`."""
@@ -79,6 +81,9 @@ class ActionForm:
         self.n_logits = sum(self.sizes)
         self.n_means = self.sizes.count(0)
         self.dtype: type = np.float32 if self.n_means else np.int64
+        # Of the actions that envs are given: float64 where a Box needs it, or its bounds would be rounded.
+        floats = [leaf.space.dtype for leaf in self.leaves if isinstance(leaf.space, gym.spaces.Box)]
+        self.env_dtype: np.dtype[Any] = np.result_type(self.dtype, *floats)
         self.choices = self._group()
         reals = [column for column, size in enumerate(self.sizes) if size == 0]
         # A slice where it can be: taking columns one by one copies.
@@ -99,14 +104,13 @@ class ActionForm:
         return tuple(names)
 
     def box(self) -> gym.spaces.Box:
-        """All real numbers as one space of float32."""
+        """All real numbers as one space of `env_dtype`."""
         boxes = [leaf.space for leaf in self.leaves if isinstance(leaf.space, gym.spaces.Box)]
-        with np.errstate(over="ignore"):  # a bound of float64 beyond float32's is not a bound
-            low, high = (
-                np.concatenate([np.ravel(bound).astype(np.float32) for bound in bounds])
-                for bounds in zip(*((space.low, space.high) for space in boxes), strict=True)
-            )
-        return gym.spaces.Box(low, high, dtype=np.float32)
+        low, high = (
+            np.concatenate([np.ravel(bound).astype(self.env_dtype) for bound in bounds])
+            for bounds in zip(*((space.low, space.high) for space in boxes), strict=True)
+        )
+        return gym.spaces.Box(low, high, dtype=self.env_dtype)
 
     def batch(self, actions: np.ndarray) -> Any:
         """Flat actions [N, K] as one batch of the space, as Gymnasium's vector envs take it."""
@@ -149,9 +153,9 @@ class ActionForm:
         column = self.leaves[-1].columns.stop if self.leaves else 0
         row = self.leaves[-1].logits.stop if self.leaves else 0
         sizes = _sizes(space)
-        self.leaves.append(
-            Leaf(space, keys, slice(column, column + len(sizes)), sizes, slice(row, row + sum(sizes)))
-        )
+        columns, logits = slice(column, column + len(sizes)), slice(row, row + sum(sizes))
+        bounds = finite_bounds(space) if isinstance(space, gym.spaces.Box) else None
+        self.leaves.append(Leaf(space, keys, columns, sizes, logits, bounds))
         return lambda parts: parts[index]
 
     def _group(self) -> tuple[Choices, ...]:
@@ -169,6 +173,17 @@ class ActionForm:
                 groups.append(Choices(slice(column, column + 1), slice(row, row + n), 1, n))
             row += n
         return tuple(groups)
+
+
+def finite_bounds(space: gym.spaces.Box) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds that keep float32 actions in a Box, where it has none the largest numbers of its dtype.
+
+    At least float32: numbers clipped to bounds that the Box's dtype holds stay within them when they are
+    rounded to it.
+    """
+    own: Any = space.dtype  # a float's, see `why_not_supported`
+    largest, dtype = np.finfo(own).max, np.result_type(np.float32, own)
+    return space.low.clip(min=-largest).astype(dtype), space.high.clip(max=largest).astype(dtype)
 
 
 def is_plain(space: gym.Space[Any]) -> bool:

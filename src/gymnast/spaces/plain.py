@@ -1,7 +1,7 @@
 """Which spaces are supported, the plain form that the rest sees, and arrays and random actions for it.
 
 Consumers meet few kinds only: Box observations as float32 (pixels stay uint8), choices counted from
-0, one-dimensional float32 Box actions. Whatever an env does beyond that is undone here. Observations
+0, one-dimensional Box actions. Whatever an env does beyond that is undone here. Observations
 of several parts travel as one structured array (`spaces/observation_form.py`); actions of several
 parts have a flat form of their own (`spaces/action_form.py`).
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from gymnast.errors import GymnastError
 from gymnast.spaces import observation_form
-from gymnast.spaces.action_form import SUPPORTED, ActionForm, is_plain, why_not_supported
+from gymnast.spaces.action_form import SUPPORTED, ActionForm, why_not_supported
 
 
 def check_spaces(
@@ -50,12 +50,8 @@ def array_type(space: gym.Space[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def plain_action_space(space: gym.Space[Any]) -> gym.Space[Any]:
-    """Discrete counted from 0 and one-dimensional Box as float32; any other space as it is."""
-    if not is_plain(space):
-        return space
-    if isinstance(space, gym.spaces.Discrete):
-        return gym.spaces.Discrete(int(space.n))
-    return ActionForm(space).box()
+    """Discrete counted from 0; any other space as it is."""
+    return gym.spaces.Discrete(int(space.n)) if isinstance(space, gym.spaces.Discrete) else space
 
 
 def action_array_type(space: gym.Space[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -63,7 +59,7 @@ def action_array_type(space: gym.Space[Any]) -> tuple[tuple[int, ...], np.dtype[
     if isinstance(space, gym.spaces.Discrete):
         return (), np.dtype(np.int64)
     form = ActionForm(space)
-    return (form.n_columns,), np.dtype(form.dtype)
+    return (form.n_columns,), form.env_dtype
 
 
 def random_actions(
@@ -78,7 +74,7 @@ def random_actions(
         if masks is None:
             return random.integers(0, int(space.n), size=n_envs)
         return _random_choices(random, masks, int(space.n))[:, 0]
-    actions: np.ndarray = np.zeros((n_envs, form.n_columns), form.dtype)
+    actions: np.ndarray = np.zeros((n_envs, form.n_columns), form.env_dtype)
     if masks is None:
         masks = np.ones((n_envs, form.n_logits), np.bool_)
     for group in form.choices:
@@ -87,7 +83,9 @@ def random_actions(
         box = form.box()
         low = np.where(np.isfinite(box.low), box.low, np.minimum(box.high, 1.0) - 2.0)
         high = np.where(np.isfinite(box.high), box.high, low + 2.0)
-        actions[:, form.real_columns] = random.uniform(low, high, size=(n_envs, form.n_means))
+        # Halved, since the range of huge bounds is infinite; clipped, since rounding may leave the bounds.
+        drawn = 2 * random.uniform(low / 2, high / 2, size=(n_envs, form.n_means))
+        actions[:, form.real_columns] = np.clip(drawn, low, high)
     return actions
 
 

@@ -19,7 +19,7 @@ from gymnast.policies.policy import Optimizer, Policy
 from gymnast.rollout.buffer import Rollout
 from gymnast.rollout.transitions import transitions_of
 from gymnast.training.target_metrics import action_std, hyperparameter_metrics, target_metrics
-from gymnast.training.update import update
+from gymnast.training.update import measured_from_here, update
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,8 @@ class PolicyGradient:
             metrics = target_metrics(batch, self.uses_critic)
             for part in self.parts:
                 batch = part.targets(batch, hp)
+            if hp.target_kl is not None and rollout.older_policy:
+                batch = measured_from_here(self.policy, batch)
             stats = update(
                 self.policy, self.optimizer, self.algo, batch, hp, self.batch_size, rng, self.parts
             )

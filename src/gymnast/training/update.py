@@ -66,6 +66,17 @@ def update(
         return UpdateStats(metrics | optimizer.metrics(), epochs, stopped)
 
 
+def measured_from_here(policy: Policy, batch: Batch) -> Batch:
+    """The batch with KL measured from the policy as it is now, at the beginning of an update.
+
+    Measured from an older policy that collected, KL would count what the update before has moved: after a
+    long update the next one would stop before its first step. The objective's ratios stay as they are.
+    Not for a policy with a memory, which never learns from rollouts of an older one.
+    """
+    log_probs, _ = policy.evaluate_actions(batch.x, batch.actions, batch.masks)
+    return replace(batch, start_log_probs=log_probs)
+
+
 class _Steps:
     """Gradient steps one after the other, and the means of their metrics."""
 
@@ -113,6 +124,9 @@ class _Steps:
         outputs, log_std, values = _forward(self.policy, minibatch)
         new = self.policy.distribution.evaluate_actions(xp, outputs, log_std, minibatch.actions)
         loss = self.algo.loss(xp, new, values, minibatch, self.hp)
+        if minibatch.start_log_probs is not None:
+            moved = new.log_prob - minibatch.start_log_probs
+            loss.kl = kl_estimate(moved, xp.exp(moved)).mean()
         loss.stats["train/kl"] = loss.kl
         added: list[PartLoss] = []
         if self.parts:

@@ -101,7 +101,7 @@ class InProcessEnvs(StepsWhenReceived):
         self._discrete_actions = isinstance(self.action_space, gym.spaces.Discrete)
         self._form = None if is_plain(self.action_space) else ActionForm(self.action_space)
         if self._form is not None:
-            self._action_dtype: Any = self._form.dtype
+            self._action_dtype: Any = self._form.env_dtype
         else:
             self._action_dtype = np.int64 if self._discrete_actions else envs[0].action_space.dtype
         self._reader = MaskReader(self.action_space) if masked else None
