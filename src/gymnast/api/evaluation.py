@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,11 +76,16 @@ def evaluate(
     from gymnast.policies.device import limit_threads
     from gymnast.policies.load import load_policy as rebuild_policy
     from gymnast.rollout.evaluate import evaluate as score_policy
+    from gymnast.training.evaluation_limit import limit_notice, with_episode_limit
     from gymnast.training.evaluator import build_evaluation_envs, evaluation_seed, sampling_rng
 
     if episodes < 1:
         raise GymnastError(f"episodes must be at least 1, got {episodes}")
     arrays, checkpoint, config = read_checkpoint(reference, runs_dir)
+    spec = read_spec(config.env)
+    if (notice := limit_notice(config, spec)) is not None:
+        logging.getLogger("gymnast").warning("%s", notice)
+    config = with_episode_limit(config, spec)
     seed = evaluation_seed(config) if seed is None else seed
     n_envs = config.eval.n_envs if n_envs is None else n_envs
     envs = build_evaluation_envs(config, episodes=episodes, n_envs=n_envs, seed=seed)
@@ -92,7 +98,6 @@ def evaluate(
         raise RunFailed(f"{config.env.id}: {failure}") from failure
     finally:
         envs.close()
-    spec = read_spec(config.env)
     return Evaluation(
         run=checkpoint.run.id,
         checkpoint=str(checkpoint.env_steps),

@@ -33,6 +33,7 @@ class EnvSpec:
     family: str
     extra: str | None  # what must be installed beyond the core
     tasks: dict[str, float | None] = field(default_factory=dict)  # of a mix: the threshold of each
+    task_limits: dict[str, int | None] = field(default_factory=dict)  # of a mix: the time limit of each
 
     def is_solved(self, mean: float, by_task: Mapping[str, float]) -> bool | None:
         """Whether a score solves it: of a mix every task with a threshold. None: there is no threshold."""
@@ -54,6 +55,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
         names = _observation_names(config, env)
         made_labels, env_labels = labels_of(env), own_labels(env)
         described = _first_sentence(type(env.unwrapped).__doc__ or "")
+        own_limits = _own_limits(env)
     finally:
         close_env(env.close, config.id)
     registered = find_spec(config.id)
@@ -73,7 +75,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
         ),
         reward_range=given.reward_range or (float("-inf"), float("inf")),
         solved_at=solved_at,
-        max_episode_steps=_time_limit(config, registered),
+        max_episode_steps=_time_limit(config, registered, own_limits),
         description=given.description or described,
         family=family.name,
         extra=family.extra,
@@ -89,12 +91,28 @@ def _first_sentence(doc: str) -> str:
     return ""
 
 
-def _time_limit(config: EnvConfig, registered: gym.envs.registration.EnvSpec | None) -> int | None:
+def _own_limits(env: gym.Env[Any, Any]) -> list[int]:
+    """What the layers of a built env call their limit: `_max_episode_steps` is that of Gymnasium's
+    `TimeLimit`, `max_steps` is MiniGrid's name, which others have taken over."""
+    limits, layer = [], env
+    while True:
+        for name in ("max_episode_steps", "_max_episode_steps", "max_steps"):
+            limit = getattr(layer, name, None)
+            if isinstance(limit, int | np.integer) and not isinstance(limit, bool) and limit > 0:
+                limits.append(int(limit))
+        if not isinstance(layer, gym.Wrapper):
+            return limits
+        layer = layer.env
+
+
+def _time_limit(
+    config: EnvConfig, registered: gym.envs.registration.EnvSpec | None, own: list[int]
+) -> int | None:
     """The tightest of the limits in force."""
     limit = config.max_episode_steps
     if limit is None and registered is not None:
         limit = registered.max_episode_steps
-    limits = [limit] if limit is not None else []
+    limits = own if limit is None else [*own, limit]
     limits += [int(w.arguments["steps"]) for w in config.wrappers if w.name == "time-limit"]
     return min(limits, default=None)
 

@@ -27,6 +27,7 @@ from gymnast.rollout.collector import Collector
 from gymnast.rollout.evaluate import Score
 from gymnast.rollout.source import Source
 from gymnast.training.budget import Budget, build_budget
+from gymnast.training.evaluation_limit import limit_notice, with_episode_limit
 from gymnast.training.evaluator import EvalSchedule, Evaluator, InlineEvaluator
 from gymnast.training.hook_table import build_hooks
 from gymnast.training.hooks import Adjustments, Hook
@@ -142,7 +143,7 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs, own_hooks: Sequence
         envs=envs,
         source=_build_source(config, envs, policy, learner.needs_transitions),
         learner=learner,
-        evaluator=_build_evaluator(config),
+        evaluator=_build_evaluator(config, spec),
         eval_schedule=EvalSchedule(config, spec.solved_at),
         budget=build_budget(config.budget, envs.n_envs),
         state=TrainState(tasks=build_task_book(envs)),
@@ -193,7 +194,10 @@ def _build_policy(config: Config, envs: Envs, seed: int | None) -> Policy:
     )
 
 
-def _build_evaluator(config: Config) -> Evaluator:
+def _build_evaluator(config: Config, spec: EnvSpec) -> Evaluator:
+    if config.eval.every and (notice := limit_notice(config, spec)) is not None:
+        logging.getLogger("gymnast").warning("%s", notice)
+    config = with_episode_limit(config, spec)
     if config.eval.background:
         from gymnast.training.background_evaluator import BackgroundEvaluator
 

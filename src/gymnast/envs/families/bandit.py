@@ -55,7 +55,7 @@ class BanditEnv(gym.Env[Any, Any]):
         self.means = means
         self.kind = kind
         self.noise = float(noise)
-        self.horizon = int(horizon)
+        self.horizon = self.max_episode_steps = int(horizon)
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Discrete(1)
         self.action_space = gym.spaces.Discrete(means.size)

@@ -41,4 +41,5 @@ def read_mix_spec(config: EnvConfig) -> EnvSpec:
         family=families[0] if len(families) == 1 else "several",
         extra=next((spec.extra for spec in specs if spec.extra is not None), None),
         tasks=thresholds,
+        task_limits={task.name: limit for task, limit in zip(tasks, limits, strict=True)},
     )

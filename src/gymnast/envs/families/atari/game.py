@@ -68,7 +68,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self._points_end = training and atari.episodic_point
         self.reward_parts: tuple[str, ...] = ("clip",) if self._clip else ()
         self._fire_steps = fire_steps(config, actions)
-        self._limit = step_limit(config)
+        self._limit = self.max_episode_steps = step_limit(config)
         self._fire_left = self._lives = self._age = 0
         self._life_lost = False  # a life or a point was over: the next reset begins nothing new
         self._last_seen = np.zeros(0)

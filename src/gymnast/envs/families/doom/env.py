@@ -77,6 +77,7 @@ class DoomEnv(gym.Env[Any, Any]):
         # The engine would end an episode without its last screen: the timeout is ours to watch.
         self._timeout = self._game.get_episode_timeout()
         self._game.set_episode_timeout(0)
+        self.max_episode_steps = -(-self._timeout // settings.frame_skip) or None
         self._deadline: float = 0  # in tics of the episode; 0: none
         self._running = False
         self._screen: np.ndarray = np.zeros(0, np.uint8)  # as the engine drew it last
