@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymnast.api.arguments import maybe_whole, whole
 from gymnast.api.run import Run, read_checkpoint
-from gymnast.errors import GymnastError, RunFailed
+from gymnast.errors import RunFailed
 
 if TYPE_CHECKING:
     from gymnast.rollout.evaluate import Score
@@ -55,7 +56,7 @@ class Evaluation:
 
 
 def evaluate(
-    reference: str | Run = "@last",
+    reference: str | Path | Run = "@last",
     *,
     episodes: int = 100,
     stochastic: bool = False,
@@ -77,8 +78,8 @@ def evaluate(
     from gymnast.rollout.evaluate import evaluate as score_policy
     from gymnast.training.evaluator import build_evaluation_envs, evaluation_seed, sampling_rng
 
-    if episodes < 1:
-        raise GymnastError(f"episodes must be at least 1, got {episodes}")
+    episodes, seed = whole("episodes", episodes, 1), maybe_whole("seed", seed)
+    n_envs = maybe_whole("n_envs", n_envs, 1)
     arrays, checkpoint, config = read_checkpoint(reference, runs_dir)
     seed = evaluation_seed(config) if seed is None else seed
     n_envs = config.eval.n_envs if n_envs is None else n_envs
