@@ -142,15 +142,16 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     # Imports allocate much and free little: at the default of 700, collecting is a twelfth of the start-up.
     gc.set_threshold(50_000, 20, 20)
     prepare_streams()
-    if COMPLETING in os.environ:
-        from gymnast.cli.completion_in_bash import prepare_completion
-
-        prepare_completion()
     debug = bool(os.environ.get("GYMNAST_DEBUG"))
     code: int | str | None
     try:
         # The command itself, not the typer app: that would install its own traceback printer.
-        code = get_command(root)(args=args, prog_name="gymnast", standalone_mode=False)
+        command = get_command(root)
+        if COMPLETING in os.environ:
+            from gymnast.cli.completion_in_bash import prepare_completion
+
+            prepare_completion()
+        code = command(args=args, prog_name="gymnast", standalone_mode=False)
     except GymnastError as error:
         if debug:
             raise

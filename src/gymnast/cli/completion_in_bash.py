@@ -8,25 +8,33 @@ from typing import Any
 from typer._click.shell_completion import add_completion_class
 from typer._completion_classes import BashComplete
 
-_BREAKS = ":=@"  # in COMP_WORDBREAKS, and in our words
+_BREAKS = (":", "=", "@")  # in COMP_WORDBREAKS, and in our words
 
 
 class Bash(BashComplete):
     """bash splits `CartPole-v1:ppo`, `algo.lr=1` and `@last` into words: put them together again."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        words = os.environ["COMP_WORDS"].split("\n")
+        words = os.environ["COMP_WORDS"].split("\n")[: int(os.environ["COMP_CWORD"]) + 1]
         args: list[str] = []
-        for word in words[1 : int(os.environ["COMP_CWORD"]) + 1]:
-            glued = bool(args) and word != "" and (word[0] in ":=" or args[-1][-1:] in _BREAKS)
-            args[-1:] = [args[-1] + word] if glued else [*args[-1:], word]
-        self._whole = args.pop() if args else ""
-        return args, self._whole
+        for word in words[1:]:
+            if args and word and _belongs_to(word, args[-1]):
+                args[-1] += word
+            else:
+                args.append(word)
+        whole = args.pop() if args else ""
+        # Of the marks, only @ is part of the word that bash puts the answer in place of.
+        before, mark, _ = max((whole.rpartition(mark) for mark in _BREAKS), key=lambda parts: len(parts[0]))
+        self._before = len(before) + (mark in (":", "="))
+        return args, whole
 
     def format_completion(self, item: Any) -> str:
         """Without what bash takes for words before this one."""
-        before = max(self._whole.rfind(mark) for mark in _BREAKS) + 1
-        return str(item.value[before:]) if item.value.startswith(self._whole[:before]) else str(item.value)
+        return str(item.value)[self._before :]
+
+
+def _belongs_to(word: str, before: str) -> bool:
+    return word[0] in ":=" or before[-1:] in _BREAKS or (word[0] == "@" and before[-1:] == "/")
 
 
 def prepare_completion() -> None:

@@ -21,6 +21,8 @@ class _ListByDefault(TyperGroup):
     """`gymnast runs` and `gymnast runs --json` mean `gymnast runs list`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:  # a shell asks what may follow: any of the commands
+            return super().parse_args(ctx, args)
         if not args or (args[0].startswith("-") and args[0] not in {"--help", "-h"}):
             args = ["list", *args]
         return super().parse_args(ctx, args)

@@ -10,7 +10,7 @@ import typer
 from gymnast import api
 from gymnast.cli.options import Json, RunName, RunsDir
 from gymnast.cli.program import option_for, program
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, cut
 from gymnast.terminal.text import echo, echo_json, escaped
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _how_it_ended(entry: RunEntry) -> str:
 
     verb = {"solved": "is solved", "interrupted": "was interrupted", "running": "is training"}
     verb["paused"] = "is paused"
-    reason = f" ({entry.reason})" if entry.reason else ""
+    reason = f" ({cut(escaped(entry.reason), 200)})" if entry.reason else ""
     best = "" if entry.best_score is None else f", best score {number('eval/return/mean', entry.best_score)}"
     return f"{verb.get(entry.state, entry.state)}{reason} at step {entry.env_steps:,}{best}"
 

@@ -63,7 +63,7 @@ def print_summary(summary: RunSummary) -> None:
     for label, value in _RESULTS.items():
         facts.add_row(label, value(entry))
     if entry.reason:
-        facts.add_row("ended", entry.reason)
+        facts.add_row("ended", cut(entry.reason, 200))
     if summary.init_from:
         facts.add_row("began with", f"the policy of {summary.init_from}")
     for resume in summary.resumes:

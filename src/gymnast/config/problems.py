@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from gymnast.config.fields import Keys, dotted, leaf_keys, section_at
 from gymnast.config.values import MisfitError
-from gymnast.errors import nearest
+from gymnast.errors import cut, nearest
 
 Where = Callable[[Keys], str]
 
@@ -133,5 +133,4 @@ def _join(problems: list[str]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
+    return cut(repr(value), 60)
