@@ -186,6 +186,6 @@ def show_error(error: GymnastError | str) -> None:
     """`error: what was wrong`, red on a terminal; further lines of the message are hints and stay plain."""
     first, *hints = str(error).splitlines() or ["unknown error"]
     with suppress(OSError):  # nobody can be told of a stderr that fails
-        echo(f"error: {first}", style="red", err=True)
+        echo(f"error: {first}", style="red", err=True, wrap=True)
         for hint in hints:
-            echo(hint, err=True)
+            echo(hint, err=True, wrap=True)

@@ -11,10 +11,11 @@ from gymnast import api
 from gymnast.cli.completion import complete_reference
 from gymnast.cli.options import ConfigDirs, Json, References
 from gymnast.errors import GymnastError
-from gymnast.terminal.text import echo, echo_json
+from gymnast.terminal.text import columns, echo, echo_entry, echo_json
 
 app = typer.Typer(help="Show, check and format configs.", no_args_is_help=True)
 
+_NARROW = 100  # columns
 _OVERRIDE = re.compile(r"[A-Za-z_][\w.]*=")
 
 
@@ -61,7 +62,10 @@ def show(
     from gymnast.cli.network_tree import network_text
 
     for config in shown:
-        echo(f"# {config.name}\n{config.text(every=every)}{network_text(config.network)}", end="")
+        text = config.text(every=every)
+        if columns() < _NARROW:  # comments follow their values, instead of in a column of their own
+            text = re.sub(r" {2,}# ", "  # ", text)
+        echo(f"# {config.name}\n{text}{network_text(config.network)}", end="")
         if config.left_out and not every:
             echo("# settings without effect here are left out; --all shows them")
 
@@ -151,4 +155,7 @@ def keys(
         return
     width = max(len(key.name) for key in found)
     for key in found:
-        echo(f"{key.name:<{width}}  {key.description} [{key.default}]")
+        if columns() < 2 * width + 20:
+            echo_entry(f"  [{key.default}]", key.description, name=key.name)
+        else:
+            echo(f"{key.name:<{width}}  {key.description} [{key.default}]")

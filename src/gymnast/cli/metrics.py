@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from gymnast import api
-from gymnast.terminal.text import echo, echo_json
+from gymnast.terminal.text import columns, echo, echo_entry, echo_json
+
+_NARROW = 90  # columns: with fewer, a table would break every line
 
 
 def metrics(
@@ -23,6 +25,15 @@ def metrics(
         return
     if as_markdown:
         echo(api.metrics_page(), end="")
+        return
+    if columns() < _NARROW:
+        for metric in found:
+            facts = [
+                metric.unit,
+                api.metric_bounds(metric),
+                f"{metric.better} is better" if metric.better else "",
+            ]
+            echo_entry(f"  {', '.join(fact for fact in facts if fact)}", metric.help, name=metric.key)
         return
     from rich import box
 

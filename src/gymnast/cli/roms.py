@@ -10,7 +10,7 @@ import typer
 from gymnast import api
 from gymnast.cli.program import program
 from gymnast.errors import GymnastError
-from gymnast.terminal.text import echo, echo_json
+from gymnast.terminal.text import echo, echo_entry, echo_json
 
 if TYPE_CHECKING:
     from gymnast.api import ImportedRoms
@@ -95,7 +95,7 @@ def _list_games(as_json: bool) -> None:
         table.add_row(*(str(cell) for cell in cells))
     screen().print(table)
     known = api.count_known_games()
-    echo(f"\n{known:,} games are known; `gymnast roms import DIR` imports those that you own")
+    echo(f"\n{known:,} games are known; `gymnast roms import DIR` imports those that you own", wrap=True)
 
 
 def _show_game(game: str, as_json: bool) -> None:
@@ -117,4 +117,4 @@ def _show_game(game: str, as_json: bool) -> None:
         "reward parts": ", ".join(about.reward_parts) or "none of its own",
     }
     for name, value in lines.items():
-        echo(f"{name + ':':<14}{value}")
+        echo_entry(f"{name + ':':<14}{value}")

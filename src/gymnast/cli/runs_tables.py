@@ -17,7 +17,7 @@ from gymnast.terminal.text import escaped
 if TYPE_CHECKING:
     from gymnast.api import Comparison, RunEntry, RunSummary
 
-_WIDE = 109  # columns that the full table of runs needs
+_WIDE, _NARROW = 109, 76  # columns that the full table of runs needs, and the usual one
 
 
 def print_entries(found: Sequence[RunEntry]) -> None:
@@ -27,6 +27,8 @@ def print_entries(found: Sequence[RunEntry]) -> None:
     columns = ["run", "name", "status", "best score", "env steps", "time", "started"]
     if console.width >= _WIDE:
         columns = ["run", "name", "seed", "status", "best score", "last score", "score AUC", *columns[-3:]]
+    elif console.width < _NARROW:
+        columns = columns[:5]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         numeric = column in {"best score", "last score", "score AUC", "env steps", "time", "started"}
@@ -34,6 +36,7 @@ def print_entries(found: Sequence[RunEntry]) -> None:
             column.removesuffix(" score").removeprefix("env "),
             justify="right" if numeric else "left",
             no_wrap=column != "name",
+            overflow="fold",
         )
     for entry in found:
         style = "green" if entry.solved else styles.get(entry.status)

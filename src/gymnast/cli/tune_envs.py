@@ -56,7 +56,7 @@ def tune_envs(
         raise GymnastError(f"no environment is named; try: gymnast tune-envs CartPole-v1 {overrides[0]}")
 
     def announce(name: str) -> None:
-        echo(f"{name}: steps of single envs per second, random actions, {seconds:g} s each")
+        echo(f"{name}: steps of single envs per second, random actions, {seconds:g} s each", wrap=True)
         echo(_HEADER)
 
     tuning = api.tune_envs(
@@ -71,13 +71,14 @@ def tune_envs(
     if as_json:
         echo_json(tuning.to_json(), indent=None)
         return
-    echo(f"\nchoice: {' '.join(tuning.choice.settings)}")
-    echo(f"because it is {tuning.reason}")
+    echo(f"\nchoice: {' '.join(tuning.choice.settings)}", wrap=True)
+    echo(f"because it is {tuning.reason}", wrap=True)
     echo("remembered for this machine: env.n_envs=auto uses it")
     if tuning.same_experience:
         echo(
             "note: parallel envs give the same experience: copies with different seeds and the same actions"
-            " see the same; sticky-actions in env.wrappers would make them differ"
+            " see the same; sticky-actions in env.wrappers would make them differ",
+            wrap=True,
         )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import textwrap
 from typing import Annotated
 
 import typer
 
 from gymnast import api
-from gymnast.terminal.text import echo, echo_json
+from gymnast.terminal.text import echo, echo_entry, echo_json
 
 
 def wrappers(
@@ -28,13 +27,11 @@ def wrappers(
     if as_json:
         echo_json([wrapper.to_json() for wrapper in found])
         return
-    width = min(shutil.get_terminal_size((100, 24)).columns, 110)
     for wrapper in found:
         arguments = ", ".join(a.name if a.required else f"{a.name}={a.default}" for a in wrapper.arguments)
         mark = "  training only" if wrapper.training_only else ""
-        echo(wrapper.name, style="bold", end="")
-        echo(f"{f'  {arguments}' if arguments else ''}{mark}")
-        if wrapper.name == text:
-            echo(textwrap.indent(wrapper.doc, "    "))
-        else:
-            echo(textwrap.fill(wrapper.help, width, initial_indent="    ", subsequent_indent="    "))
+        whole = wrapper.name == text
+        head = f"{f'  {arguments}' if arguments else ''}{mark}"
+        echo_entry(head, "" if whole else wrapper.help, name=wrapper.name)
+        if whole:
+            echo(textwrap.indent(wrapper.doc, "    "), wrap=True)

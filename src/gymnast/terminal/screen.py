@@ -14,10 +14,9 @@ import rich.table
 import rich.text
 import rich.tree
 
-from gymnast.terminal.text import escaped
+from gymnast.terminal.text import PIPE_COLUMNS, escaped
 
 Styled = rich.text.Text  # what joining and cutting texts gives
-PIPE_WIDTH = 160  # a pipe has room for whole rows
 
 
 class Screen(rich.console.Console):
@@ -35,7 +34,7 @@ class Screen(rich.console.Console):
 def screen(*, err: bool = False) -> Screen:
     """The terminal; a pipe gets room enough for whole rows, unless COLUMNS says otherwise."""
     found = Screen(stderr=err)
-    return found if found.is_terminal or os.environ.get("COLUMNS") else Screen(stderr=err, width=PIPE_WIDTH)
+    return found if found.is_terminal or os.environ.get("COLUMNS") else Screen(stderr=err, width=PIPE_COLUMNS)
 
 
 class Text(rich.text.Text):

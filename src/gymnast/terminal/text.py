@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
+import textwrap
 from typing import Any, Literal
 
 # C0 and C1 controls, DEL, line separators, bidirectional overrides, invisible characters, lone surrogates.
@@ -19,6 +21,7 @@ _OBEYED = re.compile(
     "\U000e0000-\U000e007f]"
 )
 _OBEYED_IN_LINES = re.compile(_OBEYED.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+PIPE_COLUMNS = 160  # a pipe has room for whole rows
 _STYLES = {"bold": "1", "red": "31", "green": "32", "yellow": "33"}
 
 
@@ -41,13 +44,44 @@ def echo(
     err: bool = False,
     end: str = "\n",
     style: Literal["bold", "red", "green", "yellow"] | None = None,
+    wrap: bool = False,
 ) -> None:
-    """Print lines of text; a style only where colours are wanted."""
+    """Print lines of text; a style only where colours are wanted. `wrap` is for prose: on a terminal its
+    lines break between words."""
     stream = sys.stderr if err else sys.stdout
     text = escaped(text, lines=True)
+    if wrap and stream.isatty():
+        text = "\n".join(_wrapped(line) for line in text.split("\n"))
     if style is not None and stream.isatty() and not os.environ.get("NO_COLOR"):
         text = f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
     print(text, file=stream, end=end, flush=True)
+
+
+def columns() -> int:
+    """How wide lines may be: of the terminal, or PIPE_COLUMNS for a pipe where COLUMNS is not set."""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+        return PIPE_COLUMNS
+    return max(20, shutil.get_terminal_size().columns)
+
+
+def echo_entry(head: str, about: str = "", *, name: str = "") -> None:
+    """Print one entry of a list, in lines that fit: `name` in bold, more of the head, and below it a text."""
+    first = _wrapped(f"{escaped(name)}{head}", "    ")
+    echo(first[: len(escaped(name))], style="bold", end="")
+    echo(first[len(escaped(name)) :])
+    if about:
+        echo(_wrapped(f"    {escaped(about)}"))
+
+
+def _wrapped(line: str, indent: str | None = None) -> str:
+    """A line broken between words; what follows is indented like it, or by `indent`."""
+    if len(line) <= columns():
+        return line
+    if indent is None:
+        indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        line, columns(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def json_text(value: Any, indent: int | None = None) -> str:

@@ -328,7 +328,8 @@ def _title(header: RunHeader) -> Text:
 
 def _bar(share: float, width: int) -> Text:
     full = round(min(1.0, max(0.0, share)) * width)
-    return Text().append("━" * full, style="cyan").append("━" * (width - full), style="bright_black")
+    # Two characters: without colours one would say nothing.
+    return Text().append("━" * full, style="cyan").append("─" * (width - full), style="bright_black")
 
 
 def _change_colour(key: str, change: float) -> str:
