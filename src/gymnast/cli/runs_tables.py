@@ -36,7 +36,6 @@ def print_entries(found: Sequence[RunEntry]) -> None:
             column.removesuffix(" score").removeprefix("env "),
             justify="right" if numeric else "left",
             no_wrap=column != "name",
-            overflow="fold",
         )
     for entry in found:
         style = "green" if entry.solved else styles.get(entry.status)
@@ -62,7 +61,7 @@ def print_summary(summary: RunSummary) -> None:
     """One run in full."""
     entry = summary.run
     console = screen()
-    facts = Table.grid(padding=(0, 2))
+    facts = Table.grid("", "", padding=(0, 2))
     for label, value in _RESULTS.items():
         facts.add_row(label, value(entry))
     if entry.reason:

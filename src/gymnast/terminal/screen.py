@@ -49,10 +49,10 @@ class Text(rich.text.Text):
 
 
 class Table(rich.table.Table):
-    """A table whose cells of text are one line each, escaped."""
+    """A table whose cells of text are escaped, newlines too. What does not fit is broken, never cut off."""
 
     def add_column(self, header: Any = "", *rest: Any, **options: Any) -> None:
-        super().add_column(_cell(header), *rest, **options)
+        super().add_column(_cell(header), *rest, **({"overflow": "fold"} | options))
 
     def add_row(self, *cells: Any, **options: Any) -> None:
         super().add_row(*(_cell(cell) for cell in cells), **options)
