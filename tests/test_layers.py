@@ -13,6 +13,7 @@ SOURCE = Path(gymnast.__file__).parent
 # What anyone may import: it imports nothing but others of this list.
 BASE = (
     "errors",
+    "terminal",
     "import_path",
     "drawing",
     "processes",

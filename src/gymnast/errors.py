@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+_MOST_SHOWN = 80  # characters of a long value
+_LONG_LINE = 1200  # characters of a message's line; what is longer has values in it that nothing marks
+_QUOTED = re.compile(r"""(?<!\w)(?:'([^'\n]*)'|"([^"\n]*)")(?!\w)""")
+_UNBROKEN = re.compile(r"\S{400,}")  # longer than any sensible path
+
+
+def cut(text: str, most: int = _MOST_SHOWN) -> str:
+    """A long text as its beginning and its length; one that is not much longer stays whole."""
+    return text if len(text) <= 2 * most else f"{text[:most]}… ({len(text):,} characters)"
+
+
+def with_values_cut(message: str) -> str:
+    """A message without the bulk of the values that it quotes."""
+    if len(message) <= 2 * _MOST_SHOWN:
+        return message
+    message = _QUOTED.sub(lambda quoted: cut(quoted[0]), message)
+    message = _UNBROKEN.sub(lambda word: cut(word[0]), message)
+    return "\n".join(cut(line, _LONG_LINE // 2) for line in message.split("\n"))
 
 
 class GymnastError(Exception):
     """Bad input: the message names what was wrong, where, and the nearest valid choice."""
 
     exit_code = 2
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(with_values_cut(str(message)))
 
 
 class RunFailed(GymnastError):

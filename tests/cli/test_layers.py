@@ -17,6 +17,7 @@ ALLOWED = (
     "gymnast.__version__",
     "gymnast.api",
     "gymnast.errors",
+    "gymnast.terminal",
     "gymnast.cli",
     "gymnast.metrics.sinks",
     "gymnast.training.run.keys",

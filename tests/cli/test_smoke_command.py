@@ -59,7 +59,7 @@ def named(*words: str, every_variant: bool = True) -> list[str]:
 
 def test_what_words_choose(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = entries()
-    monkeypatch.setattr(running, "entries", lambda: listed)  # reading every preset takes a while
+    monkeypatch.setattr(running, "entries", lambda _: listed)  # reading every preset takes a while
     everything, firsts = named(), named(every_variant=False)
     assert len(set(everything)) == len(everything) > len(firsts) == len(listed)
     assert {"CartPole-v1:ppo", "CartPole-v1:reinforce", "gymnast/TMaze-v0:ppo-gru"} <= set(everything)
@@ -139,7 +139,7 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
         Outcome("B:ppo", "atari", {"train": True, "eval": False}, "eval: it fell over", "failed", 2.0),
         Outcome("C:ppo", "retro", {}, "the ROM of C is not here", "skipped"),
     ]
-    monkeypatch.setattr(running, "choose_presets", lambda words, every_variant: [])
+    monkeypatch.setattr(running, "choose_presets", lambda words, **_: [])
     monkeypatch.setattr(running, "try_presets", lambda *_, **__: outcomes)
     code, text = invoke()
     assert code == 1

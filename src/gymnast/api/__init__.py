@@ -15,6 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gymnast.api.completion import complete_reference as complete_reference
+    from gymnast.api.completion import complete_run as complete_run
     from gymnast.api.config import ConfigKey as ConfigKey
     from gymnast.api.config import FormattedFile as FormattedFile
     from gymnast.api.config import ShownConfig as ShownConfig
@@ -105,6 +107,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "run": "Run Overrides",
     "runs": "RunEntry RunSummary Comparison list_runs show_run compare_runs best_runs delete_runs find_run"
     " runs_folder",
+    "completion": "complete_reference complete_run",
     "detached": "DetachedRun start_detached",
     "control": "stop_run pause_run resume_paused_run checkpoint_run watch_run run_state",
     "extend": "Hook Sink Adjust Stop Command Report Episode Outcome RunHeader",

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymnast.api.arguments import Folders, folders, plain_overrides
 from gymnast.api.run import Overrides
 from gymnast.config.applies import space_facts, without_effect
 from gymnast.config.dump import dump_config, plain_data
@@ -85,14 +86,14 @@ class FormattedFile:
 
 
 def show_config(
-    reference: str, *, overrides: Overrides = (), config_dirs: Sequence[Path] = ()
+    reference: str | Path, *, overrides: Overrides = (), config_dirs: Folders = ()
 ) -> ShownConfig:
     """Resolve a reference with its overrides."""
     from gymnast.api.networks import describe_network
     from gymnast.envs.mix.build import policy_spaces
 
     try:
-        resolved = load_config(reference, overrides, config_dirs=config_dirs)
+        resolved = load_config(str(reference), plain_overrides(overrides), config_dirs=folders(config_dirs))
     except SeveralVariantsError as several:
         raise SeveralVariantsError(several.name, several.variants, "gymnast config show") from None
     config = resolved.config
@@ -110,19 +111,20 @@ def show_config(
     )
 
 
-def validate_configs(names: Sequence[str] = (), *, config_dirs: Sequence[Path] = ()) -> list[Validation]:
+def validate_configs(names: Sequence[str | Path] = (), *, config_dirs: Folders = ()) -> list[Validation]:
     """Check ids and files, with a variant or without; every config there is if none is named."""
     from gymnast.config import catalogue
 
-    folders = config_folders(config_dirs)
+    own = folders(config_dirs)
+    places = config_folders(own)
     results: list[Validation] = []
-    for name in names or names_in(folders):
+    for name in [str(name) for name in names] or names_in(places):
         try:
-            found = catalogue.references([name], folders)
+            found = catalogue.references([name], places)
         except GymnastError as error:
             results.append(Validation(name, str(error)))
             continue
-        results += [_check(reference, config_dirs) for reference in found]
+        results += [_check(reference, own) for reference in found]
     return results
 
 
@@ -149,7 +151,7 @@ def _check(reference: str, config_dirs: Sequence[Path]) -> Validation:
 
 
 def format_configs(
-    files: Sequence[str] = (), *, check: bool = False, config_dirs: Sequence[Path] = ()
+    files: Sequence[str | Path] = (), *, check: bool = False, config_dirs: Folders = ()
 ) -> list[FormattedFile]:
     """Put config files (or ids) in order, the user's own folders if none is named; `check` writes nothing."""
     from gymnast.config.format import format_text
@@ -157,7 +159,7 @@ def format_configs(
     from gymnast.runs.files import write_atomic
 
     results: list[FormattedFile] = []
-    for path in _files_to_format(files, config_folders(config_dirs)):
+    for path in _files_to_format([str(file) for file in files], config_folders(folders(config_dirs))):
         before = read_text(path)
         after = format_text(before, shown(path))
         results.append(FormattedFile(shown(path), after != before))
@@ -166,18 +168,18 @@ def format_configs(
     return results
 
 
-def _files_to_format(files: Sequence[str], folders: list[Path]) -> list[Path]:
+def _files_to_format(files: Sequence[str], places: list[Path]) -> list[Path]:
     if not files:  # the packaged presets, last of the folders, are not the user's to change
-        own = [path for folder in folders[:-1] if folder.is_dir() for path in sorted(folder.iterdir())]
+        own = [path for folder in places[:-1] if folder.is_dir() for path in sorted(folder.iterdir())]
         return [path for path in own if path.suffix in SUFFIXES]
     found: list[Path] = []
     for name in files:
         if name.endswith(SUFFIXES):
             found.append(Path(name).expanduser())
             continue
-        path = next(files_named(name, folders), None)
+        path = next(files_named(name, places), None)
         if path is None:
-            raise GymnastError(f"there is no config {name!r}{did_you_mean(name, names_in(folders))}")
+            raise GymnastError(f"there is no config {name!r}{did_you_mean(name, names_in(places))}")
         found.append(path)
     return found
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from gymnast.api.arguments import Folders, folders, maybe_seconds, maybe_whole, plain_overrides
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.metrics.sinks.console import PlainConsole, RunHeader
 from gymnast.metrics.sinks.sink import Style
@@ -25,6 +26,7 @@ from gymnast.processes.start import end_group, how_it_ended
 from gymnast.processes.start import start_detached as start_process
 from gymnast.runs.files import open_append, write_failed
 from gymnast.runs.store import RunFolder
+from gymnast.terminal.crash import crash_message
 
 _LAST_LINES = 20  # of the output of a process that crashed
 
@@ -39,15 +41,16 @@ class DetachedRun:
 
 
 def start_detached(
-    reference: str | None = None,
+    reference: str | Path | None = None,
     *,
-    resume: str | None = None,
+    resume: str | Path | None = None,
     overrides: Mapping[str, Any] | Sequence[str] = (),
-    max_env_steps: int | None = None,
-    wall_time: float | None = None,
-    init_from: str | None = None,
+    max_env_steps: int | str | None = None,
+    wall_time: float | str | None = None,
+    init_from: str | Path | None = None,
     fresh_optimizer: bool = False,
     runs_dir: str | Path | None = None,
+    config_dirs: Folders = (),
     notify: Callable[[str], None] = lambda text: None,
 ) -> DetachedRun:
     """Start what `api.train(reference)` or `api.resume(resume)` would train, and return once it trains.
@@ -60,15 +63,16 @@ def start_detached(
         raise GymnastError("name what to train, or a run to resume: one of the two")
     order = {
         "argv": sys.argv,
-        "reference": reference,
-        "resume": resume,
-        "init_from": init_from,
+        "reference": _text(reference),
+        "resume": _text(resume),
+        "init_from": _text(init_from),
+        "config_dirs": [str(folder) for folder in folders(config_dirs)],
         "fresh_optimizer": fresh_optimizer,
         "shared": {
-            "overrides": dict(overrides) if isinstance(overrides, Mapping) else list(overrides),
-            "max_env_steps": max_env_steps,
-            "wall_time": wall_time,
-            "runs_dir": None if runs_dir is None else str(runs_dir),
+            "overrides": plain_overrides(overrides),
+            "max_env_steps": maybe_whole("max_env_steps", max_env_steps),
+            "wall_time": maybe_seconds("wall_time", wall_time),
+            "runs_dir": _text(runs_dir),
         },
     }
     ours, theirs = socket.socketpair()
@@ -95,6 +99,10 @@ def start_detached(
     return DetachedRun(answer["id"], Path(answer["path"]), process.pid)
 
 
+def _text(value: str | Path | None) -> str | None:
+    return None if value is None else str(value)
+
+
 def _last_lines(output: IO[bytes]) -> str:
     output.seek(0)
     lines = output.read().decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
@@ -110,7 +118,8 @@ def main(fd: int) -> None:
     console = _Console(fd)
     try:
         if order["resume"] is None:
-            api.train(order["reference"], init_from=order["init_from"], console=console, **order["shared"])
+            start = {"init_from": order["init_from"], "config_dirs": order["config_dirs"]}
+            api.train(order["reference"], console=console, **start, **order["shared"])
         else:
             api.resume(
                 order["resume"], fresh_optimizer=order["fresh_optimizer"], console=console, **order["shared"]
@@ -120,6 +129,10 @@ def main(fd: int) -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:  # a second signal: aborted at once
         sys.exit(130)
+    except Exception as error:
+        fault = RunFailed(crash_message(error))
+        console.failed(fault)
+        sys.exit(fault.exit_code)
 
 
 class _Console(PlainConsole):

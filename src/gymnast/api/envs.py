@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from gymnast.api.arguments import Folders, folders
 from gymnast.config import catalogue
 from gymnast.config.catalogue import Entry as EnvEntry
 from gymnast.errors import GymnastError, did_you_mean
@@ -53,10 +52,10 @@ class Wrapper:
         }
 
 
-def list_envs(text: str = "", *, every: bool = False, config_dirs: Sequence[Path] = ()) -> list[EnvEntry]:
+def list_envs(text: str = "", *, every: bool = False, config_dirs: Folders = ()) -> list[EnvEntry]:
     """Environments that have a config, best match first; with `every`, or if none matches, also those
     without one."""
-    listed = catalogue.entries(config_dirs)
+    listed = catalogue.entries(folders(config_dirs))
     found = catalogue.search(text, listed)
     if every or (text and not found):
         known = [*(entry.name for entry in listed), *(entry.env_id for entry in listed)]

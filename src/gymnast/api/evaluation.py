@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymnast.api.arguments import maybe_whole, whole
 from gymnast.api.run import Run, read_checkpoint
-from gymnast.errors import GymnastError, RunFailed
+from gymnast.errors import RunFailed
 
 if TYPE_CHECKING:
     from gymnast.rollout.evaluate import Score
@@ -56,7 +57,7 @@ class Evaluation:
 
 
 def evaluate(
-    reference: str | Run = "@last",
+    reference: str | Path | Run = "@last",
     *,
     episodes: int = 100,
     stochastic: bool = False,
@@ -79,8 +80,8 @@ def evaluate(
     from gymnast.training.evaluation_limit import limit_notice, with_episode_limit
     from gymnast.training.evaluator import build_evaluation_envs, evaluation_seed, sampling_rng
 
-    if episodes < 1:
-        raise GymnastError(f"episodes must be at least 1, got {episodes}")
+    episodes, seed = whole("episodes", episodes, 1), maybe_whole("seed", seed)
+    n_envs = maybe_whole("n_envs", n_envs, 1)
     arrays, checkpoint, config = read_checkpoint(reference, runs_dir)
     spec = read_spec(config.env)
     if (notice := limit_notice(config, spec)) is not None:

@@ -50,7 +50,7 @@ def describe_network(config: Config, spaces: Spaces | None = None) -> Network:
         return Network(None, None, str(error))
 
 
-def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None) -> Policy:
+def load_policy(run: str | Path | Run = "@last", *, runs_dir: str | Path | None = None) -> Policy:
     """The policy of a checkpoint; `policy.predict(obs)` gives the actions for observations [N, …].
 
     One with a memory wants `state = policy.start(N)`, `predict(obs, state=state)` and `state.reset(done)`;
@@ -73,7 +73,7 @@ def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None)
 
 
 def load_task_policy(
-    run: str | Run = "@last", *, task: str, runs_dir: str | Path | None = None
+    run: str | Path | Run = "@last", *, task: str, runs_dir: str | Path | None = None
 ) -> TaskPolicy:
     """The policy of a mix (`env.mix`) for one of its tasks: that task's own observations in, its own
     actions out, whatever the policy of all tasks observes and chooses from."""

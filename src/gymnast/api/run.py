@@ -55,28 +55,33 @@ class Run:
         }
 
 
-def folder_of(run: str | Run, runs_dir: str | Path | None = None) -> RunFolder:
-    """The folder of a run, or of the one that a reference (an id, `@last` …) names."""
+def folder_of(run: str | Path | Run | RunFolder, runs_dir: str | Path | None = None) -> RunFolder:
+    """The folder of a run, or of the one that a reference (an id, `@last`, a path …) names."""
+    from gymnast.runs.references import find_run
+    from gymnast.runs.store import RunFolder, runs_root
+
     if isinstance(run, Run):
         return run.folder
-    from gymnast.runs.references import find_run
-    from gymnast.runs.store import runs_root
-
-    return find_run(runs_root(runs_dir), run)
+    return run if isinstance(run, RunFolder) else find_run(runs_root(runs_dir), _reference(run))
 
 
-def find_checkpoint(reference: str | Run, runs_dir: str | Path | None = None) -> Checkpoint:
+def _reference(run: str | Path) -> str:
+    """A path is one even without a slash in it."""
+    return str(run.absolute()) if isinstance(run, Path) else run
+
+
+def find_checkpoint(reference: str | Path | Run, runs_dir: str | Path | None = None) -> Checkpoint:
     """The checkpoint that `RUN/CHECKPOINT` names; of a run alone its best, else its last."""
     from gymnast.runs import references
     from gymnast.runs.store import runs_root
 
     if isinstance(reference, Run):
         return references.resolve(reference.folder)
-    return references.find_checkpoint(runs_root(runs_dir), reference)
+    return references.find_checkpoint(runs_root(runs_dir), _reference(reference))
 
 
 def read_checkpoint(
-    reference: str | Run, runs_dir: str | Path | None = None
+    reference: str | Path | Run, runs_dir: str | Path | None = None
 ) -> tuple[dict[str, np.ndarray], Checkpoint, Config]:
     """Weights, where they lie, and the config that they were trained with."""
     from gymnast.config.load import load_config

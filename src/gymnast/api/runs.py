@@ -31,7 +31,7 @@ def runs_folder(runs_dir: str | Path | None = None) -> Path:
     return runs_root(runs_dir)
 
 
-def find_run(run: str | Run = "@last", *, runs_dir: str | Path | None = None) -> RunFolder:
+def find_run(run: str | Path | Run = "@last", *, runs_dir: str | Path | None = None) -> RunFolder:
     """The folder of the run that a reference names: an id, the beginning of one, @last, @best or a path."""
     return folder_of(run, runs_dir)
 
@@ -49,12 +49,12 @@ def list_runs(
     return selection.select(found, env=env, status=status, solved=solved, limit=limit)
 
 
-def show_run(run: str | Run = "@last", *, runs_dir: str | Path | None = None) -> RunSummary:
+def show_run(run: str | Path | Run = "@last", *, runs_dir: str | Path | None = None) -> RunSummary:
     """One run: how it went, its evaluations and checkpoints."""
     return summary.summarise(folder_of(run, runs_dir))
 
 
-def compare_runs(runs: Sequence[str | Run], *, runs_dir: str | Path | None = None) -> Comparison:
+def compare_runs(runs: Sequence[str | Path | Run], *, runs_dir: str | Path | None = None) -> Comparison:
     """Runs side by side: results, and the settings in which they differ."""
     chosen = [folder_of(run, runs_dir) for run in runs]
     if len({run.path for run in chosen}) < 2:
@@ -72,7 +72,7 @@ def best_runs(env: str | None = None, *, runs_dir: str | Path | None = None) -> 
 
 
 def delete_runs(
-    runs: Sequence[str | Run],
+    runs: Sequence[str | Path | Run],
     *,
     confirm: Callable[[list[RunEntry]], bool] = lambda entries: True,
     runs_dir: str | Path | None = None,

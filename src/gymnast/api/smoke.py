@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from gymnast.api.arguments import Folders, folders
 from gymnast.smoke import run
 from gymnast.smoke.run import STAGES as SMOKE_STAGES
 from gymnast.smoke.run import Outcome as SmokeOutcome
@@ -15,9 +16,11 @@ __all__ = ["SMOKE_STAGES", "SmokeOutcome", "SmokePreset", "smoke_presets", "try_
 _MOST_JOBS = 8  # each may load torch and an emulator
 
 
-def smoke_presets(words: Sequence[str] = (), *, every_variant: bool = True) -> list[SmokePreset]:
+def smoke_presets(
+    words: Sequence[str] = (), *, every_variant: bool = True, config_dirs: Folders = ()
+) -> list[SmokePreset]:
     """The presets that families, environments or `environment:variant` name; all of them without words."""
-    return run.choose_presets(words, every_variant=every_variant)
+    return run.choose_presets(words, every_variant=every_variant, config_dirs=folders(config_dirs))
 
 
 def try_presets(

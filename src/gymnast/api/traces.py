@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gymnast.api.arguments import maybe_whole, whole
 from gymnast.api.run import Run, find_checkpoint
 from gymnast.traces.store import load_trace, save_trace
 from gymnast.traces.table import steps_table, to_csv
@@ -18,7 +19,7 @@ steps_csv = to_csv
 
 
 def record_trace(
-    reference: str | Run = "@last",
+    reference: str | Path | Run = "@last",
     *,
     episodes: int = 1,
     stochastic: bool = False,
@@ -36,10 +37,10 @@ def record_trace(
 
     return record_trace_of_checkpoint(
         find_checkpoint(reference, runs_dir),
-        episodes=episodes,
-        max_steps=max_steps,
+        episodes=whole("episodes", episodes, 1),
+        max_steps=whole("max_steps", max_steps, 1),
         stochastic=stochastic,
-        seed=seed,
+        seed=maybe_whole("seed", seed),
         task=task,
         frames=frames,
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymnast.api.arguments import Folders, folders, maybe_seconds, maybe_whole, plain_overrides
 from gymnast.api.run import Overrides, Run, folder_of, read_checkpoint
 
 if TYPE_CHECKING:
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 
 
 def train(
-    reference: str,
+    reference: str | Path,
     *,
     overrides: Overrides = (),
-    max_env_steps: int | None = None,
-    wall_time: float | None = None,
-    init_from: str | None = None,
+    max_env_steps: int | str | None = None,
+    wall_time: float | str | None = None,
+    init_from: str | Path | Run | None = None,
     runs_dir: str | Path | None = None,
+    config_dirs: Folders = (),
     console: Console | None = None,
     requests: Requests | None = None,
     sinks: Sequence[Sink] = (),
@@ -32,24 +34,26 @@ def train(
     """Train what `reference` names (a preset, a file, or any registered env) as a new run.
 
     `console` shows progress, `requests` may ask for something while it trains, `sinks` get a report per
-    update, and `hooks` may change hyperparameters or stop the run.
+    update, and `hooks` may change hyperparameters or stop the run. `config_dirs` are searched for configs
+    before the folders that always are.
     """
     from gymnast.config.load import load_config
     from gymnast.runs.store import runs_root
     from gymnast.training.run.launch import start_run
 
-    resolved = load_config(reference, _with_budget(overrides, max_env_steps, wall_time))
+    changes = _with_budget(overrides, max_env_steps, wall_time)
+    resolved = load_config(str(reference), changes, config_dirs=folders(config_dirs))
     start = read_checkpoint(init_from, runs_dir)[:2] if init_from is not None else None
     return Run(*start_run(resolved, runs_root(runs_dir), start, _observers(console, requests, sinks, hooks)))
 
 
 def resume(
-    run: str | Run = "@last",
+    run: str | Path | Run = "@last",
     *,
     overrides: Overrides = (),
     fresh_optimizer: bool = False,
-    max_env_steps: int | None = None,
-    wall_time: float | None = None,
+    max_env_steps: int | str | None = None,
+    wall_time: float | str | None = None,
     runs_dir: str | Path | None = None,
     console: Console | None = None,
     requests: Requests | None = None,
@@ -90,14 +94,15 @@ def parse_duration(text: str) -> float:
 
 
 def _with_budget(
-    overrides: Overrides, max_env_steps: int | None, wall_time: float | None
+    overrides: Overrides, max_env_steps: int | str | None, wall_time: float | str | None
 ) -> list[Any] | dict[str, Any]:
     """The two budget options are overrides like any other; env steps replace vectorised ones."""
     changes: dict[str, Any] = {}
-    if max_env_steps is not None:
-        changes |= {"budget.env_steps": max_env_steps, "budget.vec_steps": None}
-    if wall_time is not None:
-        changes["budget.wall_time"] = wall_time
-    if isinstance(overrides, Mapping):
-        return {**overrides, **changes}
-    return [*overrides, *(f"{key}={'null' if value is None else value}" for key, value in changes.items())]
+    if (steps := maybe_whole("max_env_steps", max_env_steps)) is not None:
+        changes |= {"budget.env_steps": steps, "budget.vec_steps": None}
+    if (seconds := maybe_seconds("wall_time", wall_time)) is not None:
+        changes["budget.wall_time"] = seconds
+    given = plain_overrides(overrides)
+    if isinstance(given, dict):
+        return {**given, **changes}
+    return [*given, *(f"{key}={'null' if value is None else value}" for key, value in changes.items())]

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymnast.api.arguments import Folders, folders, plain_overrides, whole
 from gymnast.api.run import Overrides
 from gymnast.envs.measure.memory import shown_memory
-from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
     from gymnast.config.load import ResolvedConfig
@@ -64,12 +64,12 @@ class EnvTuning:
 
 
 def tune_envs(
-    reference: str,
+    reference: str | Path,
     *,
     overrides: Overrides = (),
     n_envs: Sequence[int] | None = None,
     seconds: float = 1.0,
-    config_dirs: Sequence[Path] = (),
+    config_dirs: Folders = (),
     on_start: Callable[[str], None] | None = None,
     on_cell: Callable[[TunedCell], None] | None = None,
 ) -> EnvTuning:
@@ -80,10 +80,8 @@ def tune_envs(
     from gymnast.envs.measure.capacity import check_fits
     from gymnast.envs.measure.tuning import N_ENVS, tune
 
-    resolved = _load(reference, overrides, config_dirs)
-    config, counts = resolved.config, tuple(n_envs or N_ENVS)
-    if min(counts) < 1:
-        raise GymnastError(f"{min(counts)} envs cannot be stepped; give numbers from 1")
+    resolved = _load(str(reference), plain_overrides(overrides), folders(config_dirs))
+    config, counts = resolved.config, tuple(whole("n_envs", count, 1) for count in n_envs or N_ENVS)
     n_steps = config.algo.n_steps if isinstance(config.algo.n_steps, int) else 1
     for count in counts:
         check_fits(config.env, count, n_steps)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymnast.api.arguments import maybe_whole, whole
 from gymnast.api.run import Run, find_checkpoint, folder_of
 from gymnast.errors import GymnastError
 
@@ -35,7 +36,7 @@ class Video:
 
 
 def record_video(
-    reference: str | Run = "@last",
+    reference: str | Path | Run = "@last",
     *,
     episodes: int = 1,
     stochastic: bool = False,
@@ -53,9 +54,8 @@ def record_video(
     """
     from gymnast.video.record import record_checkpoint
 
-    for name, value in (("episodes", episodes), ("max_steps", max_steps)):
-        if value < 1:
-            raise GymnastError(f"{name} must be at least 1, got {value}")
+    episodes, max_steps = whole("episodes", episodes, 1), whole("max_steps", max_steps, 1)
+    seed = maybe_whole("seed", seed)
     checkpoint = find_checkpoint(reference, runs_dir)
     video = record_checkpoint(
         checkpoint,
@@ -71,7 +71,7 @@ def record_video(
 
 
 def progress_video(
-    run: str | Run = "@last",
+    run: str | Path | Run = "@last",
     *,
     checkpoints: int = 5,
     seconds: float = 8.0,
@@ -86,8 +86,7 @@ def progress_video(
     curve of its returns."""
     from gymnast.video.progress import record_progress
 
-    if checkpoints < 1:
-        raise GymnastError(f"checkpoints must be at least 1, got {checkpoints}")
+    checkpoints, seed = whole("checkpoints", checkpoints, 1), maybe_whole("seed", seed)
     folder = folder_of(run, runs_dir)
     video, chosen = record_progress(
         folder,

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer._click.exceptions import ClickException
 from typer.core import TyperGroup
 from typer.main import get_command
 
 from gymnast import __version__
-from gymnast.errors import GymnastError, did_you_mean
+from gymnast.cli.completion import COMPLETING, SHELLS
+from gymnast.cli.help import plain_help
+from gymnast.errors import GymnastError, did_you_mean, with_values_cut
+from gymnast.terminal.crash import crash_message
+from gymnast.terminal.streams import leave, output_fault, prepare_streams
+from gymnast.terminal.text import echo, escaped
 
 # name → where its function or typer app lives, and what it does
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -54,11 +60,36 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return load_command(cmd_name) if cmd_name in COMMANDS else None
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args[:1] == ["--show-completion"] and len(args) > 1 and args[1] in SHELLS:
+            from typer._completion_shared import get_completion_script
+
+            echo(get_completion_script(prog_name="gymnast", complete_var=COMPLETING, shell=args[1]))
+            raise typer.Exit
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        from typer._click.shell_completion import CompletionItem
+
+        return [
+            CompletionItem(name, help=about)
+            for name, (_, about) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ] or super(TyperGroup, self).shell_complete(ctx, incomplete)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            raise OutsideFault from error
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if ctx.resilient_parsing and args[0] not in COMMANDS:
+            return None, None, []  # what a shell asks to complete need not be right
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             raise GymnastError(f"no command {args[0]!r}{did_you_mean(args[0], COMMANDS)}\nsee gymnast --help")
         return super().resolve_command(ctx, args)
@@ -75,13 +106,14 @@ def load_command(name: str) -> Any:
     found.rich_markup_mode = None  # help in plain text: the same everywhere, and without importing rich
     found._add_completion = False  # offered once, by the root
     command = get_command(found)
+    plain_help(command)
     command.name = name
     return command
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"gymnast {__version__}")
+        echo(f"gymnast {__version__}")
         raise typer.Exit
 
 
@@ -106,42 +138,54 @@ def _options(
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run one command and exit with its code; 2 for bad input, 130 for Ctrl-C."""
+    """Run one command and exit with its code; 2 for bad input, 1 for a fault, 130 for Ctrl-C."""
     # Imports allocate much and free little: at the default of 700, collecting is a twelfth of the start-up.
     gc.set_threshold(50_000, 20, 20)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # absent when a caller put something of its own in place
-            stream.reconfigure(errors="replace")  # an ASCII locale shows '?', instead of a traceback
+    prepare_streams()
+    debug = bool(os.environ.get("GYMNAST_DEBUG"))
+    code: int | str | None
     try:
         # The command itself, not the typer app: that would install its own traceback printer.
-        get_command(root)(args=args, prog_name="gymnast")
+        command = get_command(root)
+        if COMPLETING in os.environ:
+            from gymnast.cli.completion_in_bash import prepare_completion
+
+            prepare_completion()
+        code = command(args=args, prog_name="gymnast", standalone_mode=False)
     except GymnastError as error:
-        if os.environ.get("GYMNAST_DEBUG"):
+        if debug:
             raise
         show_error(error)
-        _leave(error.exit_code)
+        code = error.exit_code
+    except ClickException as error:  # a wrong option or argument
+        error.message = escaped(with_values_cut(error.message), lines=True)
+        error.show()
+        code = error.exit_code
+    except typer.Abort:  # a question that was not answered
+        echo("aborted", err=True)
+        code = 1
     except KeyboardInterrupt:
-        _leave(130)
+        code = 130
     except SystemExit as end:
-        _leave(end.code)
-    _leave(0)
+        code = end.code
+    except BaseException as error:
+        if debug:
+            raise
+        fault = error.__cause__ if isinstance(error, OutsideFault) and error.__cause__ else error
+        code = 1
+        if not isinstance(fault, OSError) or output_fault() is None:  # else `leave` reports it
+            show_error(crash_message(fault))
+    leave(code or 0)
 
 
-def show_error(error: GymnastError) -> None:
+class OutsideFault(Exception):
+    """An OSError on its way through typer, which would take any closed pipe for that of stdout."""
+
+
+def show_error(error: GymnastError | str) -> None:
     """`error: what was wrong`, red on a terminal; further lines of the message are hints and stay plain."""
     first, *hints = str(error).splitlines() or ["unknown error"]
-    typer.secho(f"error: {first}", fg="red", err=True)
-    for hint in hints:
-        typer.secho(hint, err=True)
-
-
-def _leave(code: int | str | None) -> NoReturn:
-    """Flush before Python does, where a closed pipe can still be distinguished from a real error."""
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:  # a closed pipe or a lost terminal
-        # Python flushes once more at exit and would complain; let it write to nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    gc.freeze()  # Python's last collection would walk through all that was imported: a tenth of a second
-    sys.exit(code)
+    with suppress(OSError):  # nobody can be told of a stderr that fails
+        echo(f"error: {first}", style="red", err=True, wrap=True)
+        for hint in hints:
+            echo(hint, err=True, wrap=True)

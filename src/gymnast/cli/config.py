@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gymnast import api
+from gymnast.cli.completion import complete_reference
+from gymnast.cli.options import ConfigDirs, Json, References
 from gymnast.errors import GymnastError
+from gymnast.terminal.text import columns, echo, echo_entry, echo_json
 
 app = typer.Typer(help="Show, check and format configs.", no_args_is_help=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ConfigDirs = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--config-dir", help="A folder of your own configs, searched before ./configs and the packaged ones."
-    ),
-]
+_NARROW = 100  # columns
 _OVERRIDE = re.compile(r"[A-Za-z_][\w.]*=")
 
 
@@ -27,13 +23,17 @@ _OVERRIDE = re.compile(r"[A-Za-z_][\w.]*=")
 def show(
     what: Annotated[
         list[str],
-        typer.Argument(help="EnvId:variant or file.yaml[:variant], then overrides such as algo.lr=1e-3."),
+        typer.Argument(
+            metavar="REFERENCE [KEY=VALUE]",
+            help="EnvId:variant or file.yaml[:variant], then overrides such as algo.lr=1e-3.",
+            autocompletion=complete_reference,
+        ),
     ],
     every: Annotated[
         bool,
         typer.Option("--all", help="Also settings without effect here, such as those of other games."),
     ] = False,
-    json: AsJson = False,
+    json: Json = False,
     config_dir: ConfigDirs = None,
 ) -> None:
     """Print the resolved settings and where each came from, and the network that they make.
@@ -57,23 +57,23 @@ def show(
     ]
     if json:
         found = [config.to_json() for config in shown]
-        _print_json(found[0] if len(found) == 1 else found)
+        echo_json(found[0] if len(found) == 1 else found)
         return
     from gymnast.cli.network_tree import network_text
 
     for config in shown:
-        typer.echo(f"# {config.name}\n{config.text(every=every)}{network_text(config.network)}", nl=False)
+        text = config.text(every=every)
+        if columns() < _NARROW:  # comments follow their values, instead of in a column of their own
+            text = re.sub(r" {2,}# ", "  # ", text)
+        echo(f"# {config.name}\n{text}{network_text(config.network)}", end="")
         if config.left_out and not every:
-            typer.echo("# settings without effect here are left out; --all shows them")
+            echo("# settings without effect here are left out; --all shows them")
 
 
 @app.command()
 def validate(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(help="Ids or files, with a variant or without; all configs if none is given."),
-    ] = None,
-    json: AsJson = False,
+    what: References = None,
+    json: Json = False,
     config_dir: ConfigDirs = None,
 ) -> None:
     """Check configs; exit 2 if any fails.
@@ -88,14 +88,14 @@ def validate(
     results = api.validate_configs(what or (), config_dirs=config_dir or ())
     valid = sum(result.ok for result in results)
     if json:
-        _print_json([result.to_json() for result in results])
+        echo_json([result.to_json() for result in results])
     else:
         for result in results:
             note = f"  ({result.note})" if result.note else ""
-            typer.echo(
+            echo(
                 f"ok      {result.name}{note}" if result.ok else f"failed  {result.name}\n  {result.problem}"
             )
-        typer.echo(f"{valid} of {len(results)} configs are valid")
+        echo(f"{valid} of {len(results)} configs are valid")
     if valid < len(results):
         raise typer.Exit(2)
 
@@ -103,12 +103,17 @@ def validate(
 @app.command("format")
 def format_files(
     files: Annotated[
-        list[str] | None, typer.Argument(help="Files or ids; your own config folders if none is given.")
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Files or ids; your own config folders if none is given.",
+            autocompletion=complete_reference,
+        ),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit 1 if a file would change.")
     ] = False,
-    json: AsJson = False,
+    json: Json = False,
     config_dir: ConfigDirs = None,
 ) -> None:
     """Put config files in order.
@@ -123,13 +128,13 @@ def format_files(
     """
     results = api.format_configs(files or (), check=check, config_dirs=config_dir or ())
     if json:
-        _print_json([result.to_json() for result in results])
+        echo_json([result.to_json() for result in results])
     else:
         word = "would change" if check else "formatted"
         for result in results:
-            typer.echo(f"{word if result.changed else 'unchanged'}  {result.file}")
+            echo(f"{word if result.changed else 'unchanged'}  {result.file}")
         if not results:
-            typer.echo("no config files found; give files, or put some into ./configs")
+            echo("no config files found; give files, or put some into ./configs")
     if check and any(result.changed for result in results):
         raise typer.Exit(1)
 
@@ -138,22 +143,19 @@ def format_files(
 def keys(
     text: Annotated[str, typer.Argument(help="Only keys whose name or description contains this.")] = "",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/settings.md.")] = False,
-    json: AsJson = False,
+    json: Json = False,
 ) -> None:
     """List every key that a config may have, with its default and meaning."""
     if markdown:
-        typer.echo(api.settings_page(), nl=False)
+        echo(api.settings_page(), end="")
         return
     found = api.config_keys(text)
     if json:
-        _print_json([key.to_json() for key in found])
+        echo_json([key.to_json() for key in found])
         return
     width = max(len(key.name) for key in found)
     for key in found:
-        typer.echo(f"{key.name:<{width}}  {key.description} [{key.default}]")
-
-
-def _print_json(value: Any) -> None:
-    import json
-
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        if columns() < 2 * width + 20:
+            echo_entry(f"  [{key.default}]", key.description, name=key.name)
+        else:
+            echo(f"{key.name:<{width}}  {key.description} [{key.default}]")

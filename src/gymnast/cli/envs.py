@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymnast import api
+from gymnast.cli.options import ConfigDirs, Json
+from gymnast.cli.program import program
 from gymnast.errors import GymnastError
+from gymnast.terminal.text import echo, echo_entry, echo_json
 
 if TYPE_CHECKING:
     from gymnast.api import EnvEntry
+
+_NARROW = 80  # columns: with fewer, a table would break most of its lines
 
 
 def envs(
     text: Annotated[
         list[str] | None,
-        typer.Argument(help="Words of an id, variant, family or description; spelling may be off."),
+        typer.Argument(
+            metavar="WORD", help="Words of an id, variant, family or description; spelling may be off."
+        ),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Also those without a preset, which train with defaults.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    config_dir: Annotated[
-        list[Path] | None, typer.Option("--config-dir", help="A folder of your own configs to list too.")
-    ] = None,
+    json: Json = False,
+    config_dir: ConfigDirs = None,
 ) -> None:
     """List environments and variants.
 
@@ -39,9 +43,7 @@ def envs(
     words = " ".join(text or ())
     found = api.list_envs(words, every=every, config_dirs=config_dir or ())
     if json:
-        import json as json_module
-
-        typer.echo(json_module.dumps([entry.to_json() for entry in found], indent=2, ensure_ascii=False))
+        echo_json([entry.to_json() for entry in found])
         return
     missing = api.families_not_installed()
     if not found:
@@ -53,15 +55,19 @@ def envs(
     _print_table(found)
     if every and missing:
         extras = ",".join(dict.fromkeys(missing.values()))
-        typer.echo(f"Not installed: {', '.join(missing)}. pip install 'gymnast[{extras}]' brings them.")
+        echo(f"Not installed: {', '.join(missing)}. pip install 'gymnast[{extras}]' brings them.", wrap=True)
 
 
 def _print_table(found: list[EnvEntry]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from gymnast.terminal.screen import Table, screen
 
-    console = Console()
+    console = screen()
+    if console.width < _NARROW:
+        for entry in found:
+            solved = "" if entry.solved_at is None else f", solved at {entry.solved_at:g}"
+            echo_entry(f"  {_family(entry)}{solved}", ", ".join(entry.variants), name=entry.name)
+        _print_notes(found)
+        return
     described = console.width >= 110  # narrower, a column of descriptions would break every line
     table = Table(box=None, pad_edge=False)
     table.add_column("environment", no_wrap=True)
@@ -75,18 +81,22 @@ def _print_table(found: list[EnvEntry]) -> None:
         row.append("" if entry.solved_at is None else f"{entry.solved_at:g}")
         if described:
             row.append(entry.description)
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*row)
     console.print(table)
+    _print_notes(found)
+
+
+def _print_notes(found: list[EnvEntry]) -> None:
     for entry in found:
         if entry.problem is not None:
-            console.print(Text(f"\n{entry.name} does not load: {entry.problem}", style="red"))
+            echo(f"\n{entry.name} does not load: {entry.problem}", style="red", wrap=True)
     if any(entry.extra for entry in found):
         absent = dict.fromkeys(entry.extra for entry in found if entry.extra and not entry.installed)
         wanted = f": pip install 'gymnast[{','.join(absent)}]'" if absent else ""
-        console.print(Text(f"\n✓ needs an extra, which is installed; ✗ needs one that is not{wanted}"))
+        echo(f"\n✓ needs an extra, which is installed; ✗ needs one that is not{wanted}", wrap=True)
     example = next((entry for entry in found if entry.variants and entry.installed), None)
     if example is not None:
-        console.print(Text(f"\nTrain one: gymnast train {example.name}:{example.variants[0]}"))
+        echo(f"\nTrain one: {program()} train {example.name}:{example.variants[0]}")
 
 
 def _family(entry: EnvEntry) -> str:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymnast import api
+from gymnast.cli.options import CheckpointName, RunsDir
+from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
     from gymnast.api import Evaluation, TaskEvaluation
 
 
 def evaluate(
-    reference: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN[/CKPT]",
-            help="An id, the beginning of one, @last, @best or a path; its best checkpoint unless named.",
-        ),
-    ] = "@last",
+    reference: CheckpointName = "@last",
     episodes: Annotated[
         int, typer.Option(min=1, help="How many episodes; of a mix, of each of its tasks.")
     ] = 100,
@@ -31,10 +26,7 @@ def evaluate(
         int | None, typer.Option(min=0, help="Seed of the episodes; else those that training evaluated on.")
     ] = None,
     n_envs: Annotated[int | None, typer.Option(min=1, help="How many envs at a time.")] = None,
-    runs_dir: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs."),
-    ] = None,
+    runs_dir: RunsDir = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Evaluate a run's checkpoint over many episodes.
@@ -52,7 +44,10 @@ def evaluate(
     result = api.evaluate(
         reference, episodes=episodes, stochastic=stochastic, seed=seed, n_envs=n_envs, runs_dir=runs_dir
     )
-    print(json.dumps(result.to_json()) if as_json else _block(result))
+    if as_json:
+        echo_json(result.to_json(), indent=None)
+    else:
+        echo(_block(result))
 
 
 def _block(result: Evaluation) -> str:

@@ -5,31 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.tree import Tree
-
     from gymnast.api import Network, NetworkNode
+    from gymnast.terminal.screen import Tree
 
 
 def network_text(network: Network) -> str:
     """The tree as comment lines, so that what is printed stays a config that can be saved and read."""
-    from io import StringIO
-
-    from rich.console import Console
+    from gymnast.terminal.screen import drawn
 
     node = network.tree
     if node is None:
         return f"# network: not known, {network.problem}\n"
-    text = StringIO()
     tree = _tree(node, f"network, {network.engine} engine: {node.parameters:,} parameters")
-    Console(file=text, width=100, no_color=True, highlight=False).print(tree)
-    return "".join(f"# {line.rstrip()}\n" for line in text.getvalue().splitlines())
+    return "".join(f"# {line.rstrip()}\n" for line in drawn(tree, 100).splitlines())
 
 
 def _tree(node: NetworkNode, label: str) -> Tree:
-    from rich.text import Text
-    from rich.tree import Tree
+    from gymnast.terminal.screen import Tree
 
-    tree = Tree(Text(label))
+    tree = Tree(label)
     for part in node.parts:
         tree.add(_tree(part, _label(part)))
     return tree

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymnast import api
+from gymnast.cli.program import program
 from gymnast.errors import GymnastError
+from gymnast.terminal.text import echo, echo_entry, echo_json
 
 if TYPE_CHECKING:
     from gymnast.api import ImportedRoms
@@ -39,7 +40,7 @@ def import_(
     """
     result = api.import_roms(source)
     if as_json:
-        typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
+        echo_json(result.to_json())
     else:
         _print_imported(result)
     if not result.games and not result.already:
@@ -48,17 +49,17 @@ def import_(
 
 def _print_imported(result: ImportedRoms) -> None:
     for game, file in result.games.items():
-        typer.echo(f"imported {game}  ({file})")
+        echo(f"imported {game}  ({file})")
     if result.already:
-        typer.echo(f"already there: {', '.join(result.already)}")
+        echo(f"already there: {', '.join(result.already)}")
     for file in result.unknown:
-        typer.echo(f"unknown: {file}")
+        echo(f"unknown: {file}")
     for file, reason in result.unreadable.items():
-        typer.echo(f"not readable: {file} ({reason})")
+        echo(f"not readable: {file} ({reason})")
     count = len(result.games)
     if count:
-        typer.echo(f"{count} game{'' if count == 1 else 's'} imported into {result.folder}")
-        typer.echo(f"\nTrain one: gymnast train Retro/{next(iter(result.games))}:ppo")
+        echo(f"{count} game{'' if count == 1 else 's'} imported into {result.folder}")
+        echo(f"\nTrain one: {program()} train Retro/{next(iter(result.games))}:ppo")
 
 
 @app.command("list")
@@ -84,25 +85,23 @@ def list_(
 def _list_games(as_json: bool) -> None:
     found = api.list_games()
     if as_json:
-        typer.echo(json.dumps([game.to_json() for game in found], indent=2, ensure_ascii=False))
+        echo_json([game.to_json() for game in found])
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from gymnast.terminal.screen import Table, screen
 
     table = Table("environment", "console", "states", "starts at", box=None, pad_edge=False)
     for game in found:
         cells = (game.id, game.console, game.states, game.default_state or "the beginning")
-        table.add_row(*(Text(str(cell)) for cell in cells))
-    Console().print(table)
+        table.add_row(*(str(cell) for cell in cells))
+    screen().print(table)
     known = api.count_known_games()
-    typer.echo(f"\n{known:,} games are known; `gymnast roms import DIR` imports those that you own")
+    echo(f"\n{known:,} games are known; `gymnast roms import DIR` imports those that you own", wrap=True)
 
 
 def _show_game(game: str, as_json: bool) -> None:
     about = api.show_game(game)
     if as_json:
-        typer.echo(json.dumps(about.to_json(), indent=2, ensure_ascii=False))
+        echo_json(about.to_json())
         return
     rom = about.rom or f"not here; `gymnast roms import DIR` imports it (sha1 {' or '.join(about.sha1)})"
     lines = {
@@ -118,4 +117,4 @@ def _show_game(game: str, as_json: bool) -> None:
         "reward parts": ", ".join(about.reward_parts) or "none of its own",
     }
     for name, value in lines.items():
-        typer.echo(f"{name + ':':<14}{value}")
+        echo_entry(f"{name + ':':<14}{value}")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from gymnast import api
+from gymnast.cli.options import Json, RunName, RunNames, RunsDir
 from gymnast.cli.runs_control import COMMANDS
 from gymnast.errors import GymnastError
+from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
     from gymnast.api import RunEntry
@@ -21,6 +21,8 @@ class _ListByDefault(TyperGroup):
     """`gymnast runs` and `gymnast runs --json` mean `gymnast runs list`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:  # a shell asks what may follow: any of the commands
+            return super().parse_args(ctx, args)
         if not args or (args[0].startswith("-") and args[0] not in {"--help", "-h"}):
             args = ["list", *args]
         return super().parse_args(ctx, args)
@@ -30,16 +32,6 @@ app = typer.Typer(
     cls=_ListByDefault, help="List, show, compare, control and remove runs.", no_args_is_help=False
 )
 
-RunsDir = Annotated[
-    Path | None, typer.Option("--runs-dir", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-RunName = Annotated[
-    str, typer.Argument(metavar="RUN", help="An id, the beginning of one, @last, @best or a path.")
-]
-RunNames = Annotated[
-    list[str], typer.Argument(metavar="RUN…", help="Ids, beginnings of ids, @last, @best or paths.")
-]
 SCORE_AUC = """\b
 score AUC: the mean best score so far, over the env steps of the budget. Higher is better:
   1/B · Σ best(k) · (steps for which best(k) was the best so far),  B = budgeted env steps
@@ -49,7 +41,9 @@ score AUC: the mean best score so far, over the env steps of the budget. Higher 
 @app.command("list", epilog=SCORE_AUC)
 def list_runs(
     env: Annotated[str | None, typer.Option(help="Only this env, or envs whose id contains it.")] = None,
-    status: Annotated[str | None, typer.Option(help="Only running, finished, interrupted or failed.")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="Only running, paused, solved, finished, interrupted or failed.")
+    ] = None,
     solved: Annotated[bool | None, typer.Option("--solved/--unsolved", help="Only (un)solved ones.")] = None,
     limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, help="At most this many.")] = None,
     runs_dir: RunsDir = None,
@@ -58,14 +52,12 @@ def list_runs(
     """All runs, newest first."""
     found = api.list_runs(env=env, status=status, solved=solved, limit=limit, runs_dir=runs_dir)
     if as_json:
-        _print_json([entry.to_json() for entry in found])
+        echo_json([entry.to_json() for entry in found])
     elif found:
         _print_entries(found)
     else:
         root = api.runs_folder(runs_dir)
-        typer.echo(
-            f"no such runs in {root}" if env or status or solved is not None else f"no runs in {root} yet"
-        )
+        echo(f"no such runs in {root}" if env or status or solved is not None else f"no runs in {root} yet")
 
 
 @app.command(epilog=SCORE_AUC)
@@ -75,7 +67,7 @@ def show(run: RunName = "@last", runs_dir: RunsDir = None, as_json: Json = False
 
     summary = api.show_run(run, runs_dir=runs_dir)
     if as_json:
-        _print_json(summary.to_json())
+        echo_json(summary.to_json())
     else:
         print_summary(summary)
 
@@ -87,14 +79,14 @@ def compare(runs: RunNames, runs_dir: RunsDir = None, as_json: Json = False) -> 
 
     found = api.compare_runs(runs, runs_dir=runs_dir)
     if as_json:
-        _print_json(found.to_json())
+        echo_json(found.to_json())
     else:
         print_comparison(found)
 
 
 @app.command(epilog=SCORE_AUC)
 def best(
-    env: Annotated[str | None, typer.Argument(metavar="[ENV]", help="An env; else one row for each.")] = None,
+    env: Annotated[str | None, typer.Argument(metavar="ENV", help="An env; else one row for each.")] = None,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
@@ -106,7 +98,7 @@ def best(
     """
     found = api.best_runs(env, runs_dir=runs_dir)
     if as_json:
-        _print_json([entry.to_json() for entry in found])
+        echo_json([entry.to_json() for entry in found])
     else:
         _print_entries(found)
 
@@ -132,19 +124,15 @@ def rm(
     if not removed:
         raise typer.Exit(1)
     if as_json:
-        _print_json({"removed": removed})
+        echo_json({"removed": removed})
     else:
-        typer.echo(f"removed {', '.join(removed)}")
+        echo(f"removed {', '.join(removed)}")
 
 
 def _print_entries(found: list[RunEntry]) -> None:
     from gymnast.cli.runs_tables import print_entries  # with rich, which help and --json do without
 
     print_entries(found)
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2))
 
 
 for command in COMMANDS:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gymnast import api
-from gymnast.errors import GymnastError
+from gymnast.cli.options import Json, RunName, RunsDir
+from gymnast.cli.program import option_for, program
+from gymnast.errors import GymnastError, cut
+from gymnast.terminal.text import echo, echo_json, escaped
 
 if TYPE_CHECKING:
     from gymnast.api import RunEntry
 
-RunName = Annotated[
-    str, typer.Argument(metavar="RUN", help="An id, the beginning of one, @last, @best or a path.")
-]
 Timeout = Annotated[str, typer.Option(metavar="TIME", help="How long to wait: seconds, or 10m.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Whether to wait until it is done.")]
-RunsDir = Annotated[
-    Path | None, typer.Option("--runs-dir", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 EXIT_CODES = {"failed": 1, "interrupted": 3}
 
@@ -60,16 +53,14 @@ def checkpoint(
     folder = api.find_run(run, runs_dir=runs_dir)
     steps = api.checkpoint_run(folder, wait=wait, timeout=_seconds(timeout))
     if as_json:
-        typer.echo(json.dumps({"id": folder.id, "env_steps": steps}))
+        echo_json({"id": folder.id, "env_steps": steps}, indent=None)
     else:
         done = "will save a checkpoint" if steps is None else f"has saved a checkpoint at step {steps:,}"
-        typer.echo(f"run {folder.id} {done}")
+        echo(f"run {folder.id} {done}")
 
 
 def watch(
-    run: Annotated[
-        str, typer.Argument(metavar="[RUN]", help="An id, the beginning of one, @last, @best or a path.")
-    ] = "@last",
+    run: RunName = "@last",
     from_start: Annotated[
         bool, typer.Option("--from-start", help="All rows, also those that are there already.")
     ] = False,
@@ -80,26 +71,26 @@ def watch(
     from gymnast.metrics.sinks.console import PlainConsole
 
     folder = api.find_run(run, runs_dir=runs_dir)
-    console = PlainConsole()
+    console, where = PlainConsole(), option_for(runs_dir)
 
     def show_pause(paused: bool) -> None:
         if not as_json:
-            console.note(f"paused: gymnast runs resume {folder.id}" if paused else "resumed")
+            console.note(f"paused: {program()} runs resume {folder.id}{where}" if paused else "resumed")
 
     def show(row: dict[str, Any]) -> None:
         if as_json:
-            typer.echo(json.dumps(_plain(row)))
+            echo_json(row, indent=None)
         else:
             console.updated(row)
 
     if not as_json:
         entry = api.run_state(folder)
-        typer.echo(f"{entry.name or entry.env}: run {folder.id} in {folder.path}")
+        echo(f"{escaped(entry.name or entry.env)}: run {folder.id} in {folder.path}")
     try:
         for row in api.watch_run(folder, from_start=from_start, on_pause=show_pause):
             show(row)
     except KeyboardInterrupt:
-        typer.echo(f"\nrun {folder.id} trains on; stop it with: gymnast runs stop {folder.id}", err=True)
+        echo(f"\nrun {folder.id} trains on; stop it with: {program()} runs stop {folder.id}{where}", err=True)
         raise
     entry = api.run_state(folder)
     if not as_json:
@@ -131,17 +122,15 @@ def _not_yet(entry: RunEntry, waited: bool, will: str) -> str:
 def _how_it_ended(entry: RunEntry) -> str:
     from gymnast.metrics.sinks.console import number
 
-    status = "solved" if entry.solved and entry.status == "finished" else entry.status
     verb = {"solved": "is solved", "interrupted": "was interrupted", "running": "is training"}
-    reason = f" ({entry.reason})" if entry.reason else ""
+    verb["paused"] = "is paused"
+    reason = f" ({cut(escaped(entry.reason), 200)})" if entry.reason else ""
     best = "" if entry.best_score is None else f", best score {number('eval/return/mean', entry.best_score)}"
-    return f"{verb.get(status, status)}{reason} at step {entry.env_steps:,}{best}"
+    return f"{verb.get(entry.state, entry.state)}{reason} at step {entry.env_steps:,}{best}"
 
 
 def _report(entry: RunEntry, what: str, as_json: bool) -> None:
-    typer.echo(json.dumps(asdict(entry), indent=2) if as_json else f"run {entry.id} {what}")
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no word for NaN and infinity."""
-    return {key: value if value - value == 0 else None for key, value in row.items()}
+    if as_json:
+        echo_json(entry.to_json())
+    else:
+        echo(f"run {entry.id} {what}")

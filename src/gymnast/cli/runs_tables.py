@@ -7,31 +7,28 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console
-from rich.table import Table
 
+from gymnast.errors import cut
 from gymnast.metrics.sinks.console import duration, short
 from gymnast.metrics.sinks.sparkline import sparkline
+from gymnast.terminal.screen import Table, Text, screen
+from gymnast.terminal.text import escaped
 
 if TYPE_CHECKING:
     from gymnast.api import Comparison, RunEntry, RunSummary
 
-_WIDE = 109  # columns that the full table of runs needs
-
-
-def terminal() -> Console:
-    """A terminal to print tables on; a pipe gets room enough for whole rows."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=160)
+_WIDE, _NARROW = 109, 76  # columns that the full table of runs needs, and the usual one
 
 
 def print_entries(found: Sequence[RunEntry]) -> None:
     """One row per run; a narrow terminal shows the most important columns in full."""
-    screen = terminal()
+    console = screen()
     styles = {"running": "cyan", "interrupted": "yellow", "failed": "red"}
     columns = ["run", "name", "status", "best score", "env steps", "time", "started"]
-    if screen.width >= _WIDE:
+    if console.width >= _WIDE:
         columns = ["run", "name", "seed", "status", "best score", "last score", "score AUC", *columns[-3:]]
+    elif console.width < _NARROW:
+        columns = columns[:5]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         numeric = column in {"best score", "last score", "score AUC", "env steps", "time", "started"}
@@ -43,7 +40,7 @@ def print_entries(found: Sequence[RunEntry]) -> None:
     for entry in found:
         style = "green" if entry.solved else styles.get(entry.status)
         table.add_row(*(_RESULTS[column](entry) for column in columns), style=style)
-    screen.print(table)
+    console.print(table)
 
 
 def print_comparison(found: Comparison) -> None:
@@ -56,35 +53,36 @@ def print_comparison(found: Comparison) -> None:
         table.add_row(label, *(value(entry) for entry in found.runs))
     table.add_section()
     for key, values in found.settings.items():
-        table.add_row(key, *("" if value is None else str(value) for value in values))
-    terminal().print(table)
+        table.add_row(key, *("" if value is None else cut(str(value)) for value in values))
+    screen().print(table)
 
 
 def print_summary(summary: RunSummary) -> None:
     """One run in full."""
     entry = summary.run
-    screen = terminal()
-    facts = Table.grid(padding=(0, 2))
+    console = screen()
+    facts = Table.grid("", "", padding=(0, 2))
     for label, value in _RESULTS.items():
         facts.add_row(label, value(entry))
     if entry.reason:
-        facts.add_row("ended", entry.reason)
+        facts.add_row("ended", cut(entry.reason, 200))
     if summary.init_from:
         facts.add_row("began with", f"the policy of {summary.init_from}")
     for resume in summary.resumes:
         facts.add_row("resumed", f"at step {resume['env_steps']:,}, {ago(resume['created'])}")
     facts.add_row("command", " ".join(summary.command))
     facts.add_row("folder", summary.path)
-    screen.print(facts)
+    console.print(facts)
     scores = [evaluation.score for evaluation in summary.evals]
     if scores:
         line, noun = sparkline(scores, 60), "evaluation" if len(scores) == 1 else "evaluations"
-        screen.print(f"\n{len(scores)} {noun}, {min(scores):,.2f} to {max(scores):,.2f}  [cyan]{line}[/]")
+        about = f"\n{len(scores)} {noun}, {min(scores):,.2f} to {max(scores):,.2f}  "
+        console.print(Text(about).append(line, "cyan"))
     for name, own in summary.tasks.items():
         if own:
-            screen.print(f"  {name}: {own[-1]:,.2f} in the last, {max(own):,.2f} at best", markup=False)
+            console.print(Text(f"  {escaped(name)}: {own[-1]:,.2f} in the last, {max(own):,.2f} at best"))
     if summary.checkpoints:
-        screen.print(_checkpoints(summary))
+        console.print(_checkpoints(summary))
 
 
 def _checkpoints(summary: RunSummary) -> Table:
@@ -121,19 +119,13 @@ def _score(value: float | None) -> str:
     return "" if value is None else f"{value:,.2f}"
 
 
-def _outcome(entry: RunEntry) -> str:
-    if entry.paused:
-        return "paused"
-    return "solved" if entry.solved and entry.status == "finished" else entry.status
-
-
 _RESULTS: dict[str, Callable[[RunEntry], str]] = {
     "run": lambda e: e.id,
-    "name": lambda e: e.name,
-    "env": lambda e: e.env,
+    "name": lambda e: cut(e.name),
+    "env": lambda e: cut(e.env),
     "algo": lambda e: e.algo,
     "seed": lambda e: "" if e.seed is None else str(e.seed),
-    "status": _outcome,
+    "status": lambda e: e.state,
     "best score": lambda e: _score(e.best_score),
     "last score": lambda e: _score(e.last_score),
     "score AUC": lambda e: _score(e.score_auc),

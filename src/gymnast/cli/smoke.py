@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -10,18 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gymnast import api
+from gymnast.cli.completion import complete_reference
+from gymnast.cli.options import ConfigDirs
+from gymnast.terminal.text import echo_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from gymnast.api import SmokeOutcome
+    from gymnast.terminal.screen import Screen
 
 
 def smoke(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help="Families, environments or presets; all of them if none is named."
+            metavar="NAME",
+            help="Families, environments or presets; all of them if none is named.",
+            autocompletion=complete_reference,
         ),
     ] = None,
     first: Annotated[
@@ -31,6 +34,7 @@ def smoke(
         int | None, typer.Option(min=1, help="How many at a time; one per core, up to 8, if not given.")
     ] = None,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a preset fails.")] = 120.0,
+    config_dir: ConfigDirs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list, at the end.")] = False,
 ) -> None:
     """Try presets: train for two updates, evaluate and record an episode, resume.
@@ -45,21 +49,17 @@ def smoke(
       gymnast smoke CartPole-v1:ppo    one preset
       gymnast smoke --first            one preset of each environment
     """
-    from rich.console import Console
+    from gymnast.terminal.screen import screen
 
-    presets = api.smoke_presets(words or (), every_variant=not first)
-    progress = Console(stderr=True)
+    presets = api.smoke_presets(words or (), every_variant=not first, config_dirs=config_dir or ())
+    progress = screen(err=True)
     count = 0
 
     def done(outcome: SmokeOutcome) -> None:
         nonlocal count
         count += 1
         mark = {"ok": "✓", "failed": "✗", "skipped": "–"}[outcome.status]
-        progress.print(
-            f"{count}/{len(presets)} {mark} {outcome.preset} {outcome.seconds:.1f} s",
-            highlight=False,
-            markup=False,
-        )
+        progress.print(f"{count}/{len(presets)} {mark} {outcome.preset} {outcome.seconds:.1f} s")
 
     # SIGTERM ends it as Ctrl-C does: with its processes, and its folder removed.
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -68,15 +68,14 @@ def smoke(
     finally:
         signal.signal(signal.SIGTERM, before)
     if as_json:
-        typer.echo(json.dumps([outcome.to_json() for outcome in outcomes], indent=2, ensure_ascii=False))
+        echo_json([outcome.to_json() for outcome in outcomes])
     else:
-        _print_table(Console(), outcomes)
+        _print_table(screen(), outcomes)
     raise typer.Exit(1 if any(outcome.status == "failed" for outcome in outcomes) else 0)
 
 
-def _print_table(console: Console, outcomes: list[SmokeOutcome]) -> None:
-    from rich.table import Table
-    from rich.text import Text
+def _print_table(console: Screen, outcomes: list[SmokeOutcome]) -> None:
+    from gymnast.terminal.screen import Table, Text
 
     table = Table(box=None, pad_edge=False)
     table.add_column("preset", overflow="fold")

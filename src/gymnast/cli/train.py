@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +11,15 @@ import typer
 from typer.core import TyperCommand
 
 from gymnast import api
+from gymnast.cli.completion import complete_checkpoint, complete_reference, complete_run
+from gymnast.cli.options import ConfigDirs, RunsDir
+from gymnast.cli.program import option_for, program
 from gymnast.errors import GymnastError
+from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gymnast.api import Run
 
 LAST = "@last"
@@ -53,20 +57,27 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def train(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            hidden=True
-        ),  # one list for two things; the text below and the usage line explain both
+        # One list for two things; the text below and the usage line explain both.
+        typer.Argument(hidden=True, autocompletion=complete_reference),
     ] = None,
     resume: Annotated[
         str | None,
-        typer.Option(metavar="[RUN]", help="Resume this run; the last one if none is named."),
+        typer.Option(
+            metavar="[RUN]",
+            help="Resume this run; the last one if none is named.",
+            autocompletion=complete_run,
+        ),
     ] = None,
     fresh_optimizer: Annotated[
         bool, typer.Option("--fresh-optimizer", help="With --resume: keep the weights, reset the optimiser.")
     ] = False,
     init_from: Annotated[
         str | None,
-        typer.Option(metavar="RUN[/CKPT]", help="Start with the weights of another run, e.g. @last/@best."),
+        typer.Option(
+            metavar="RUN[/CKPT]",
+            help="Start with the weights of another run, e.g. @last/@best.",
+            autocompletion=complete_checkpoint,
+        ),
     ] = None,
     max_env_steps: Annotated[
         str | None,
@@ -76,10 +87,8 @@ def train(
         str | None,
         typer.Option(metavar="TIME", help="Seconds of training, or 10m, 2h; resumed parts add up."),
     ] = None,
-    runs_dir: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs."),
-    ] = None,
+    runs_dir: RunsDir = None,
+    config_dir: ConfigDirs = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line, at the end.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, at the end.")] = False,
     detach: Annotated[
@@ -112,6 +121,8 @@ def train(
     """
     reference, overrides = split_words(words or [])
     _check(reference, resume, fresh_optimizer, init_from, quiet, as_json)
+    if config_dir and reference is None:
+        raise GymnastError("--config-dir is for what starts a new run: a resumed one has its own config")
     steps = _parse("--max-env-steps", max_env_steps, api.parse_count)
     seconds = _parse("--wall-time", wall_time, api.parse_duration)
 
@@ -120,7 +131,8 @@ def train(
 
         budget = {"max_env_steps": steps, "wall_time": seconds}
         start = {"init_from": init_from, "resume": resume, "fresh_optimizer": fresh_optimizer}
-        train_detached(reference, {"overrides": overrides, **budget, **start}, runs_dir, quiet, as_json)
+        config = {"overrides": overrides, "config_dirs": config_dir or ()}
+        train_detached(reference, {**config, **budget, **start}, runs_dir, quiet, as_json)
         return
 
     from gymnast.metrics.sinks.console import build_console
@@ -133,7 +145,7 @@ def train(
     try:
         with requests:
             if reference is not None:
-                run = api.train(reference, init_from=init_from, **shared)
+                run = api.train(reference, init_from=init_from, config_dirs=config_dir or (), **shared)
             else:
                 run = api.resume(resume or LAST, fresh_optimizer=fresh_optimizer, **shared)
     finally:
@@ -141,11 +153,11 @@ def train(
 
     with suppress(OSError):  # the run is saved and its exit code holds, even if nobody reads this
         if as_json:
-            print(json.dumps(run.to_json()), flush=True)
+            echo_json(run.to_json(), indent=None)
         elif quiet:
-            print(_one_line(run), flush=True)
+            echo(_one_line(run))
         else:
-            print("\n".join(next_steps(run, runs_dir)), flush=True)
+            echo("\n".join(next_steps(run, runs_dir)))
     raise typer.Exit({"failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}.get(run.outcome.status, 0))
 
 
@@ -196,13 +208,13 @@ def _parse(option: str, text: str | None, parse: Callable[[str], Any]) -> Any:
     return value
 
 
-def next_steps(run: Run, runs_dir: str | None) -> list[str]:
+def next_steps(run: Run, runs_dir: Path | None) -> list[str]:
     """What to type now, with the run's own name in it."""
-    where = f" --runs-dir {shlex.quote(runs_dir)}" if runs_dir else ""
+    where, gymnast = option_for(runs_dir), program()
     scored = "@best" if run.outcome.best_score is not None else "@last"  # no evaluation, no best
-    score = f"gymnast eval {run.id}/{scored}{where}"
-    show = f"gymnast runs show {run.id}{where}"
-    resume = f"gymnast train --resume {run.id}{where}"
+    score = f"{gymnast} eval {run.id}/{scored}{where}"
+    show = f"{gymnast} runs show {run.id}{where}"
+    resume = f"{gymnast} train --resume {run.id}{where}"
     status = run.outcome.status
     if status == "interrupted":
         steps = {"resume": resume, "evaluate": score}
@@ -226,7 +238,7 @@ def _one_line(run: Run) -> str:
 
     line = f"{run.id}: {summarise(run.outcome)}"
     return (
-        f"{line}; resume with: gymnast train --resume {run.id}"
+        f"{line}; resume with: {program()} train --resume {run.id}"
         if run.outcome.status == "interrupted"
         else line
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymnast import api
+from gymnast.cli.completion import complete_reference
+from gymnast.cli.options import ConfigDirs
 from gymnast.errors import GymnastError
+from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
     from gymnast.api import TunedCell
@@ -18,7 +19,14 @@ _HEADER = f"{'envs':>6}  {'backend':<8}  {'helpers':<12}  {'steps/s':>10}  {'mem
 
 
 def tune_envs(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="A preset, a config file or any env id.")],
+    env: Annotated[
+        str,
+        typer.Argument(
+            metavar="REFERENCE",
+            help="A preset, a config file or any env id.",
+            autocompletion=complete_reference,
+        ),
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help="Settings, such as env.atari.obs=ram."),
@@ -28,9 +36,7 @@ def tune_envs(
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.05, help="How long each is stepped.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    config_dir: Annotated[
-        list[Path] | None, typer.Option("--config-dir", help="A folder of your own configs.")
-    ] = None,
+    config_dir: ConfigDirs = None,
 ) -> None:
     """Measure the fastest way to step an environment on this machine.
 
@@ -50,8 +56,8 @@ def tune_envs(
         raise GymnastError(f"no environment is named; try: gymnast tune-envs CartPole-v1 {overrides[0]}")
 
     def announce(name: str) -> None:
-        typer.echo(f"{name}: steps of single envs per second, random actions, {seconds:g} s each")
-        typer.echo(_HEADER)
+        echo(f"{name}: steps of single envs per second, random actions, {seconds:g} s each", wrap=True)
+        echo(_HEADER)
 
     tuning = api.tune_envs(
         reference,
@@ -63,15 +69,16 @@ def tune_envs(
         on_cell=None if as_json else _print_cell,
     )
     if as_json:
-        typer.echo(json.dumps(tuning.to_json()))
+        echo_json(tuning.to_json(), indent=None)
         return
-    typer.echo(f"\nchoice: {' '.join(tuning.choice.settings)}")
-    typer.echo(f"because it is {tuning.reason}")
-    typer.echo("remembered for this machine: env.n_envs=auto uses it")
+    echo(f"\nchoice: {' '.join(tuning.choice.settings)}", wrap=True)
+    echo(f"because it is {tuning.reason}", wrap=True)
+    echo("remembered for this machine: env.n_envs=auto uses it")
     if tuning.same_experience:
-        typer.echo(
+        echo(
             "note: parallel envs give the same experience: copies with different seeds and the same actions"
-            " see the same; sticky-actions in env.wrappers would make them differ"
+            " see the same; sticky-actions in env.wrappers would make them differ",
+            wrap=True,
         )
 
 
@@ -89,7 +96,7 @@ def _print_cell(cell: TunedCell) -> None:
     rate = f"{cell.steps_per_second:>10,.0f}" if cell.steps_per_second else f"{'-':>10}"
     memory = api.shown_memory(cell.memory_bytes) if cell.memory_bytes is not None else "-"
     problem = f"  {cell.problem}" if cell.problem is not None else ""
-    typer.echo(f"{cell.n_envs:>6}  {cell.backend:<8}  {_helpers(cell):<12}  {rate}  {memory:>8}{problem}")
+    echo(f"{cell.n_envs:>6}  {cell.backend:<8}  {_helpers(cell):<12}  {rate}  {memory:>8}{problem}")
 
 
 def _helpers(cell: TunedCell) -> str:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymnast import api
+from gymnast.cli.options import CheckpointName, RunName, RunsDir
+from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
     from gymnast.api import Video
 
 app = typer.Typer(help="Record a run: one checkpoint, or how it learned.", no_args_is_help=True)
 
-RunsDir = Annotated[
-    Path | None, typer.Option("--runs-dir", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs.")
-]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Stochastic = Annotated[
     bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the most likely.")
@@ -38,13 +36,7 @@ Out = Annotated[
 
 @app.command()
 def record(
-    reference: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN[/CKPT]",
-            help="An id, the beginning of one, @last, @best or a path; its best checkpoint unless named.",
-        ),
-    ] = "@last",
+    reference: CheckpointName = "@last",
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 1,
     max_steps: Annotated[int, typer.Option(min=1, help="The video ends after this many steps.")] = 5000,
     seed: Seed = None,
@@ -79,9 +71,7 @@ def record(
 
 @app.command()
 def progress(
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help="An id, the beginning of one, @last, @best or a path.")
-    ] = "@last",
+    run: RunName = "@last",
     checkpoints: Annotated[int, typer.Option(min=1, help="How many of its checkpoints, at most.")] = 5,
     seconds: Annotated[float, typer.Option(min=0.5, help="The longest that one of them plays.")] = 8.0,
     seed: Seed = None,
@@ -116,23 +106,23 @@ def progress(
     _show(video, as_json)
     if not as_json:
         steps = ", ".join(f"{steps:,}" for steps in video.checkpoints)
-        typer.echo(f"steps    {steps}")
+        echo(f"steps    {steps}")
         if len(video.checkpoints) <= min(checkpoints, 3):
-            typer.echo(
+            echo(
                 "the run kept no others far enough apart; train with checkpoint.every=50k checkpoint.keep=20"
             )
 
 
 def _show(video: Video, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(video.to_json()))
+        echo_json(video.to_json(), indent=None)
         return
     from gymnast.metrics.sinks.console import number
 
     returns = ", ".join(number("eval/return/mean", value) for value in video.returns)
-    typer.echo(f"{video.path}")
-    typer.echo(f"returns  {returns}{' (cut off by the limit)' if video.cut else ''}")
-    typer.echo(
+    echo(f"{video.path}")
+    echo(f"returns  {returns}{' (cut off by the limit)' if video.cut else ''}")
+    echo(
         f"video    {video.seconds:.1f} s, {video.frames:,} frames of {video.width} × {video.height}"
         f" at {video.fps:g} per second"
     )

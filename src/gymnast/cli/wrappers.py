@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import textwrap
 from typing import Annotated
 
 import typer
 
 from gymnast import api
+from gymnast.terminal.text import echo, echo_entry, echo_json
 
 
 def wrappers(
@@ -26,15 +25,13 @@ def wrappers(
     """
     found = api.list_wrappers(text)
     if as_json:
-        print(json.dumps([wrapper.to_json() for wrapper in found], indent=2))
+        echo_json([wrapper.to_json() for wrapper in found])
         return
-    width = min(shutil.get_terminal_size((100, 24)).columns, 110)
     for wrapper in found:
         arguments = ", ".join(a.name if a.required else f"{a.name}={a.default}" for a in wrapper.arguments)
         mark = "  training only" if wrapper.training_only else ""
-        typer.secho(wrapper.name, bold=True, nl=False)
-        print(f"{f'  {arguments}' if arguments else ''}{mark}")
-        if wrapper.name == text:
-            print(textwrap.indent(wrapper.doc, "    "))
-        else:
-            print(textwrap.fill(wrapper.help, width, initial_indent="    ", subsequent_indent="    "))
+        whole = wrapper.name == text
+        head = f"{f'  {arguments}' if arguments else ''}{mark}"
+        echo_entry(head, "" if whole else wrapper.help, name=wrapper.name)
+        if whole:
+            echo(textwrap.indent(wrapper.doc, "    "), wrap=True)

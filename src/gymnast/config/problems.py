@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from gymnast.config.fields import Keys, dotted, leaf_keys, section_at
 from gymnast.config.values import MisfitError
-from gymnast.errors import nearest
+from gymnast.errors import cut, nearest
 
 Where = Callable[[Keys], str]
 _MOST_SHOWN = 20
@@ -45,7 +45,7 @@ def explain(error: ValidationError, name: str, data: dict[str, Any], where: Wher
         for path, problem in _problems_of(detail, data):
             by_path.setdefault(path, []).append(problem)
     lines = [
-        f"{where(path)}: {_cut(dotted(path))}: {_join(_words(path, found, data))}"
+        f"{where(path)}: {cut(dotted(path), 60)}: {_join(_words(path, found, data))}"
         for path, found in islice(by_path.items(), _MOST_SHOWN)
     ]
     if len(by_path) > len(lines):
@@ -149,8 +149,4 @@ def _join(problems: list[str]) -> str:
 
 
 def _short(value: Any) -> str:
-    return _cut(repr(value))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "…"
+    return cut(repr(value), 60)

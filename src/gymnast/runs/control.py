@@ -32,7 +32,7 @@ class NotAnswered(GymnastError):
 
 
 def stop(
-    run: str | RunFolder,
+    run: str | Path | RunFolder,
     *,
     wait: bool = True,
     timeout: float = TIMEOUT,
@@ -45,7 +45,7 @@ def stop(
 
 
 def pause(
-    run: str | RunFolder,
+    run: str | Path | RunFolder,
     *,
     wait: bool = True,
     timeout: float = TIMEOUT,
@@ -58,7 +58,7 @@ def pause(
 
 
 def resume_paused(
-    run: str | RunFolder,
+    run: str | Path | RunFolder,
     *,
     wait: bool = True,
     timeout: float = TIMEOUT,
@@ -71,7 +71,7 @@ def resume_paused(
 
 
 def checkpoint(
-    run: str | RunFolder,
+    run: str | Path | RunFolder,
     *,
     wait: bool = True,
     timeout: float = TIMEOUT,
@@ -84,7 +84,7 @@ def checkpoint(
 
 
 def watch(
-    run: str | RunFolder,
+    run: str | Path | RunFolder,
     *,
     from_start: bool = False,
     every: float = 0.25,
@@ -109,8 +109,8 @@ def watch(
         time.sleep(every)
 
 
-def _folder(run: str | RunFolder, runs_dir: str | Path | None) -> RunFolder:
-    return run if isinstance(run, RunFolder) else find_run(runs_root(runs_dir), run)
+def _folder(run: str | Path | RunFolder, runs_dir: str | Path | None) -> RunFolder:
+    return run if isinstance(run, RunFolder) else find_run(runs_root(runs_dir), str(run))
 
 
 def _request(run: RunFolder, word: str, *, wait: bool, timeout: float, until_it_ends: bool = False) -> None:
@@ -144,7 +144,7 @@ def _who_trains(run: RunFolder) -> Trainer:
     entry = entry_of(run)
     reason = f" ({entry.reason})" if entry.reason else ""
     raise GymnastError(
-        f"run {run.id} is not being trained: it is {entry.status}{reason}\n"
+        f"run {run.id} is not being trained: it is {entry.state}{reason}\n"
         f"continue it with: gymnast train --resume {run.id}"
     )
 

@@ -28,9 +28,12 @@ def describe_process(argv: list[str] | None = None) -> dict[str, Any]:
 
 def git_commit() -> str | None:
     """The commit of the working directory, with `-dirty` where files differ from it."""
+    # A repository's own config may name programs for git to run: a hook, or a monitor of the files.
+    nothing_runs = ["-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
     try:
         done = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            ["git", *nothing_runs, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            env=os.environ | {"GIT_OPTIONAL_LOCKS": "0"},
             capture_output=True,
             text=True,
             timeout=2,

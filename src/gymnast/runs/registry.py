@@ -23,6 +23,9 @@ from gymnast.runs.trainer import is_paused, is_training
 Status = Literal["running", "finished", "interrupted", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
 _MOST_INDEX = 64 << 20  # of more than 100,000 runs
+# What users see, in tables, JSON and filters: `finished` and `running` with what else is known.
+State = Literal["running", "paused", "solved", "finished", "interrupted", "failed"]
+STATES: tuple[str, ...] = get_args(State)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,15 @@ class RunEntry:
     # What its process is doing at this moment; never stored.
     paused: bool = False  # of a running one
 
+    @property
+    def state(self) -> State:
+        """The one word for how the run is doing."""
+        if self.status == "finished" and self.solved:
+            return "solved"
+        return "paused" if self.status == "running" and self.paused else self.status
+
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"status": self.state}
 
 
 _NUMBER, _MAYBE_NUMBER, _MAYBE_TEXT = (int, float), (int, float, NoneType), (str, NoneType)

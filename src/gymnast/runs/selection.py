@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gymnast.errors import GymnastError, did_you_mean
 from gymnast.metrics.csv_file import read_header
-from gymnast.runs.registry import STATUSES, RunEntry
+from gymnast.runs.registry import STATES, RunEntry
 from gymnast.runs.sidecar import Rank, rank
 from gymnast.runs.store import RunFolder
 
@@ -27,11 +27,9 @@ def select(
     limit: int | None = None,
 ) -> list[RunEntry]:
     """The runs that fit every filter that is given, in the same order."""
-    if status is not None and status not in STATUSES:
-        raise GymnastError(f"no status {status!r}: {', '.join(STATUSES)}{did_you_mean(status, STATUSES)}")
-    return [e for e in of_env(found, env) if status in (None, e.status) and solved in (None, e.solved)][
-        :limit
-    ]
+    if status is not None and status not in STATES:
+        raise GymnastError(f"no status {status!r}: {', '.join(STATES)}{did_you_mean(status, STATES)}")
+    return [e for e in of_env(found, env) if status in (None, e.state) and solved in (None, e.solved)][:limit]
 
 
 def of_env(found: Sequence[RunEntry], env: str | None) -> list[RunEntry]:

@@ -55,7 +55,7 @@ class RunSummary:
 
     def to_json(self) -> dict[str, Any]:
         """What `gymnast runs show --json` prints."""
-        values = asdict(self)
+        values = asdict(self) | {"run": self.run.to_json()}
         if not self.tasks:
             del values["tasks"]
         return values
@@ -70,7 +70,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """What `gymnast runs compare --json` prints."""
-        return asdict(self)
+        return asdict(self) | {"runs": [entry.to_json() for entry in self.runs]}
 
 
 def summarise(run: RunFolder) -> RunSummary:

@@ -50,17 +50,20 @@ class Preset:
     reference: str
     family: str
     problem: str | None = None
+    config_dirs: tuple[Path, ...] = ()  # where to look for it first
 
 
-def choose_presets(words: Sequence[str], *, every_variant: bool) -> list[Preset]:
+def choose_presets(
+    words: Sequence[str], *, every_variant: bool, config_dirs: tuple[Path, ...] = ()
+) -> list[Preset]:
     """What the words name: families, environments, or presets by `environment:variant`; all without words.
 
     Of an environment the first variant is taken, or all of them.
     """
-    listed = entries()
-    if not words:
-        return [preset for entry in listed for preset in _presets(entry, every_variant)]
+    listed = entries(config_dirs)
     chosen: dict[str, Preset] = {}
+    if not words:
+        chosen = {preset.reference: preset for e in listed for preset in _presets(e, every_variant)}
     for word in words:
         name, _, variant = word.partition(":")
         found = [entry for entry in listed if name.lower() in (entry.family.lower(), entry.name.lower())]
@@ -78,7 +81,7 @@ def choose_presets(words: Sequence[str], *, every_variant: bool) -> list[Preset]
                 else _presets(entry, every_variant)
             )
             chosen |= {preset.reference: preset for preset in some}
-    return list(chosen.values())
+    return [replace(preset, config_dirs=config_dirs) for preset in chosen.values()]
 
 
 def _presets(entry: Entry, every_variant: bool) -> Iterator[Preset]:
@@ -165,7 +168,8 @@ def _try_one(preset: Preset, folder: Path, seconds: float, children: _Children) 
     began = time.monotonic()
     late = False
     with (folder / "errors").open("w+b") as errors:
-        child = children.start([preset.reference, str(folder / "runs")], errors)
+        dirs = [str(config_dir.absolute()) for config_dir in preset.config_dirs]
+        child = children.start([preset.reference, str(folder / "runs"), *dirs], errors)
         process = child.process
         try:
             output, _ = process.communicate(timeout=seconds)

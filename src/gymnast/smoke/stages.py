@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from gymnast import api
@@ -20,13 +21,20 @@ from gymnast.video.mp4 import video_possible
 class Smoke:
     """The stages, in their order; each uses what those before it left."""
 
-    def __init__(self, reference: str, runs_dir: str) -> None:
+    def __init__(self, reference: str, runs_dir: str, config_dirs: Sequence[str] = ()) -> None:
         self.reference, self.runs_dir = reference, runs_dir
-        self.overrides, self.rollout = tiny_overrides(load_config(reference).config)
+        self.config_dirs = [Path(folder) for folder in config_dirs]
+        config = load_config(reference, config_dirs=self.config_dirs).config
+        self.overrides, self.rollout = tiny_overrides(config)
         self.run: api.Run | None = None
 
     def train(self) -> None:
-        self.run = api.train(self.reference, overrides=self.overrides, runs_dir=self.runs_dir)
+        self.run = api.train(
+            self.reference,
+            overrides=self.overrides,
+            runs_dir=self.runs_dir,
+            config_dirs=self.config_dirs,
+        )
         _expect(self.run.outcome.env_steps == 2 * self.rollout, f"trained {self.run.outcome.env_steps} steps")
 
     def eval(self) -> None:
@@ -46,10 +54,15 @@ class Smoke:
         return self.run
 
 
-def run_stages(reference: str, runs_dir: str, report: Callable[[dict[str, Any]], None]) -> None:
+def run_stages(
+    reference: str,
+    runs_dir: str,
+    report: Callable[[dict[str, Any]], None],
+    config_dirs: Sequence[str] = (),
+) -> None:
     """Try every stage; without a trained run there is nothing to try further."""
     try:
-        smoke = Smoke(reference, runs_dir)
+        smoke = Smoke(reference, runs_dir, config_dirs)
     except (MissingExtra, MissingGame) as error:
         report({"skip": str(error)})
         return
@@ -89,8 +102,8 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
 
 
-def main(reference: str, runs_dir: str) -> None:
+def main(reference: str, runs_dir: str, *config_dirs: str) -> None:
     """Report on what was standard output; whatever libraries print goes to stderr."""
     own = os.dup(1)
     os.dup2(2, 1)
-    run_stages(reference, runs_dir, lambda message: send(own, message))
+    run_stages(reference, runs_dir, lambda message: send(own, message), config_dirs)

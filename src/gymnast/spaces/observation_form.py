@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, cut
 
 SUPPORTED = "Box, Discrete, MultiDiscrete, MultiBinary, and Dict or Tuple of these"
 
@@ -73,10 +73,10 @@ class ObservationForm:
 
     def batch(self, obs: Any) -> np.ndarray:
         """A batch from what a user holds: an array [N, …], or a Dict or tuple of arrays [N, …]."""
-        if isinstance(obs, np.ndarray) and (obs.dtype.names is not None) == self.has_parts:
+        if isinstance(obs, np.ndarray) and self.has_parts and obs.dtype == self.dtype and obs.ndim == 1:
             return obs
         if not self.has_parts:
-            return np.asarray(obs)
+            return self._plain_batch(obs)
         columns = {}
         for leaf in self.leaves:
             value = obs
@@ -91,11 +91,29 @@ class ObservationForm:
             if not fits:
                 wanted = ", ".join(("N", *map(str, leaf.shape)))
                 raise GymnastError(
-                    f"observations '{leaf.name}' have the shape {value.shape}; ({wanted}) is wanted"
+                    f"observations '{leaf.name}' have the shape {value.shape}; ({wanted}) is expected"
                 )
         batch = np.empty(len(columns[self.leaves[0].name]), self.dtype)
         for leaf in self.leaves:
             batch[leaf.name] = columns[leaf.name]
+        return batch
+
+    def _plain_batch(self, obs: Any) -> np.ndarray:
+        """Raise GymnastError unless it has the shape [N, …] and holds numbers."""
+        wanted = f"({', '.join(('N', *map(str, self.shape)))}{',' if not self.shape else ''})"
+        try:
+            batch = np.asarray(obs)
+        except ValueError:  # rows of different lengths
+            raise GymnastError(f"observations of different shapes; one array {wanted} is expected") from None
+        if batch.dtype.kind not in "biuf":
+            raise GymnastError(f"observations must be numbers {wanted}, got {cut(repr(obs))}")
+        if batch.shape == self.shape:
+            raise GymnastError(
+                f"a single observation of the shape {batch.shape}; a batch {wanted} is expected:"
+                " obs[None] makes one"
+            )
+        if batch.ndim == 0 or batch.shape[1:] != self.shape:
+            raise GymnastError(f"observations have the shape {batch.shape}; {wanted} is expected")
         return batch
 
 

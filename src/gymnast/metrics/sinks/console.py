@@ -11,12 +11,13 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from gymnast.metrics.catalogue import spec
 from gymnast.metrics.sinks.sink import Sink, Style
+from gymnast.terminal.text import echo, escaped
 
 if TYPE_CHECKING:
     from gymnast.training.report import Report
@@ -91,7 +92,7 @@ class QuietConsole(Console):
 
     def note(self, text: str, style: Style = "info") -> None:
         if style in ("warning", "error"):
-            print(f"{style}: {text}", file=sys.stderr, flush=True)
+            echo(f"{style}: {text}", err=True)
 
 
 class PlainConsole(Console):
@@ -113,6 +114,7 @@ class PlainConsole(Console):
     def started(self, header: RunHeader) -> None:
         self._next = time.monotonic() + self._seconds
         self._tasks = header.tasks
+        header = on_one_line(header)
         self._line(f"{header.name}: {describe(header)}")
         self._line(f"run {header.run_id} in {header.path}")
         for notice in header.notices:
@@ -166,7 +168,7 @@ class PlainConsole(Console):
             if value is not None:
                 parts.append(f"{label} {number(key, value)}")
         scores = {name: row.get(f"eval/task/{name}/return/mean") for name in self._tasks}
-        known = [f"{name} {number('eval/best', x)}" for name, x in scores.items() if x is not None]
+        known = [f"{escaped(name)} {number('eval/best', x)}" for name, x in scores.items() if x is not None]
         if known:
             parts.append(f"({', '.join(known)})")
         fps = row.get("time/fps")
@@ -201,12 +203,19 @@ class PlainConsole(Console):
         self._writing = True
         try:
             while self._waiting:
-                self._stream.write(self._waiting.pop(0) + "\n")
+                self._stream.write(escaped(self._waiting.pop(0), lines=True) + "\n")
             self._stream.flush()
         except OSError:  # no reader any more (a closed pipe, a lost terminal): keep training
             self._stream = Path(os.devnull).open("w")  # noqa: SIM115  - stays open as long as the console
         finally:
             self._writing = False
+
+
+def on_one_line(header: RunHeader) -> RunHeader:
+    """The header with names and paths as a terminal may show them."""
+    return replace(
+        header, name=escaped(header.name), env_id=escaped(header.env_id), path=escaped(header.path)
+    )
 
 
 def describe(header: RunHeader) -> str:

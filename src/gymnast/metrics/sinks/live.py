@@ -12,9 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console as Terminal
 from rich.live import Live
-from rich.text import Text
 
 from gymnast.metrics.catalogue import spec
 from gymnast.metrics.sinks.console import (
@@ -27,12 +25,15 @@ from gymnast.metrics.sinks.console import (
     clock,
     is_shaped,
     number,
+    on_one_line,
     seconds_left,
     short,
     summarise,
 )
 from gymnast.metrics.sinks.sink import Style
 from gymnast.metrics.sinks.sparkline import History, sparkline
+from gymnast.terminal.screen import Screen, Styled, Text
+from gymnast.terminal.text import escaped
 
 if TYPE_CHECKING:
     from gymnast.training.run.outcome import Outcome
@@ -99,8 +100,8 @@ class _Figure:
 class LiveConsole(Console):
     """A rich live view that redraws itself from `updated`, `evaluating` and `collecting`."""
 
-    def __init__(self, terminal: Terminal | None = None, keys: str = "") -> None:
-        self._terminal = terminal if terminal is not None else Terminal(highlight=False)
+    def __init__(self, terminal: Screen | None = None, keys: str = "") -> None:
+        self._terminal = terminal if terminal is not None else Screen()
         self._keys = keys
         self._live: Live | None = None
         self._header: RunHeader | None = None
@@ -118,11 +119,11 @@ class LiveConsole(Console):
         self._waiting: list[tuple[str, Style]] = []
 
     def started(self, header: RunHeader) -> None:
-        self._header = header
+        self._header = on_one_line(header)
         for name in header.tasks[:MAX_TASKS]:
             self._tasks |= {
-                f"task/{name}/return_plain/mean": name[:15],
-                f"eval/task/{name}/return/mean": f"{name[:10]} eval",
+                f"task/{name}/return_plain/mean": escaped(name)[:15],
+                f"eval/task/{name}/return/mean": f"{escaped(name)[:10]} eval",
             }
         self._figures |= {key: _Figure(key) for key in self._tasks}
         for notice in header.notices:
@@ -226,11 +227,11 @@ class LiveConsole(Console):
         finally:
             self._drawing = False
 
-    def _frame(self) -> Text:
+    def _frame(self) -> Styled:
         assert self._header is not None
         width = min(self._terminal.width, 110)
         now = time.monotonic()
-        lines = [_title(self._header), Text(self._header.path, style="dim"), Text()]
+        lines: list[Styled] = [_title(self._header), Text(self._header.path, style="dim"), Text()]
         lines += [self._progress(width), self._activity(now, width), Text()]
         shaped = SHAPED if is_shaped(self._row) else {}
         for group in (SCORE, self._tasks, shaped | HEALTH, SPEED):
@@ -249,7 +250,7 @@ class LiveConsole(Console):
             line.truncate(width - 1, overflow="ellipsis")
         return Text("\n", no_wrap=True).join(lines)
 
-    def _progress(self, width: int) -> Text:
+    def _progress(self, width: int) -> Styled:
         row, budget = self._row, self._header.budget_env_steps if self._header is not None else None
         progress = min(1.0, max(0.0, row.get("time/progress") or 0.0))
         steps = short(row.get("time/env_steps") or 0)
@@ -327,7 +328,8 @@ def _title(header: RunHeader) -> Text:
 
 def _bar(share: float, width: int) -> Text:
     full = round(min(1.0, max(0.0, share)) * width)
-    return Text().append("━" * full, style="cyan").append("━" * (width - full), style="bright_black")
+    # Two characters: without colours one would say nothing.
+    return Text().append("━" * full, style="cyan").append("─" * (width - full), style="bright_black")
 
 
 def _change_colour(key: str, change: float) -> str:
