@@ -14,6 +14,7 @@ SOURCE = Path(gymnast.__file__).parent
 BASE = (
     "errors",
     "import_path",
+    "redact",
     "drawing",
     "processes",
     "config.values",

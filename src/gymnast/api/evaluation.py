@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnast.api.run import Run, read_checkpoint
+from gymnast.api.run import Overrides, Run, read_checkpoint
 from gymnast.errors import GymnastError, RunFailed
 
 if TYPE_CHECKING:
@@ -61,12 +61,15 @@ def evaluate(
     stochastic: bool = False,
     seed: int | None = None,
     n_envs: int | None = None,
+    overrides: Overrides = (),
+    trust: bool = False,
     runs_dir: str | Path | None = None,
 ) -> Evaluation:
     """Score a checkpoint (of a run: its best, else its last) on envs of its own.
 
     Without a seed it plays the episodes that training was scored on. Of a mix it plays `episodes` of
-    each task, and the score is the mean over tasks.
+    each task, and the score is the mean over tasks. `overrides` change settings of the run's config;
+    `trust` lets a run from elsewhere import the code that it names.
     """
     import numpy as np
 
@@ -79,7 +82,7 @@ def evaluate(
 
     if episodes < 1:
         raise GymnastError(f"episodes must be at least 1, got {episodes}")
-    arrays, checkpoint, config = read_checkpoint(reference, runs_dir)
+    arrays, checkpoint, config = read_checkpoint(reference, runs_dir, overrides=overrides, trust=trust)
     seed = evaluation_seed(config) if seed is None else seed
     n_envs = config.eval.n_envs if n_envs is None else n_envs
     envs = build_evaluation_envs(config, episodes=episodes, n_envs=n_envs, seed=seed)

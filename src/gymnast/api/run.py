@@ -76,13 +76,25 @@ def find_checkpoint(reference: str | Run, runs_dir: str | Path | None = None) ->
     return references.find_checkpoint(runs_root(runs_dir), reference)
 
 
-def read_checkpoint(
+def read_weights(
     reference: str | Run, runs_dir: str | Path | None = None
-) -> tuple[dict[str, np.ndarray], Checkpoint, Config]:
-    """Weights, where they lie, and the config of the run they belong to."""
-    from gymnast.config.load import load_config
+) -> tuple[dict[str, np.ndarray], Checkpoint]:
+    """The weights of a checkpoint and where they lie."""
     from gymnast.runs.checkpoint import load_policy_arrays
 
     checkpoint = find_checkpoint(reference, runs_dir)
-    arrays, _ = load_policy_arrays(checkpoint)
-    return arrays, checkpoint, load_config(str(checkpoint.run.config_path)).config
+    return load_policy_arrays(checkpoint)[0], checkpoint
+
+
+def read_checkpoint(
+    reference: str | Run,
+    runs_dir: str | Path | None = None,
+    *,
+    overrides: Overrides = (),
+    trust: bool = False,
+) -> tuple[dict[str, np.ndarray], Checkpoint, Config]:
+    """Weights, where they lie, and the config of the run they belong to."""
+    from gymnast.runs.trust import load_run_config
+
+    arrays, checkpoint = read_weights(reference, runs_dir)
+    return arrays, checkpoint, load_run_config(checkpoint.run, overrides, trust=trust)

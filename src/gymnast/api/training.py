@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnast.api.run import Overrides, Run, folder_of, read_checkpoint
+from gymnast.api.run import Overrides, Run, folder_of, read_weights
 
 if TYPE_CHECKING:
     from gymnast.metrics.sinks.console import Console
@@ -39,7 +39,7 @@ def train(
     from gymnast.training.run.launch import start_run
 
     resolved = load_config(reference, _with_budget(overrides, max_env_steps, wall_time))
-    start = read_checkpoint(init_from, runs_dir)[:2] if init_from is not None else None
+    start = read_weights(init_from, runs_dir) if init_from is not None else None
     return Run(*start_run(resolved, runs_root(runs_dir), start, _observers(console, requests, sinks, hooks)))
 
 
@@ -50,19 +50,23 @@ def resume(
     fresh_optimizer: bool = False,
     max_env_steps: int | None = None,
     wall_time: float | None = None,
+    trust: bool = False,
     runs_dir: str | Path | None = None,
     console: Console | None = None,
     requests: Requests | None = None,
     sinks: Sequence[Sink] = (),
     hooks: Sequence[Hook] = (),
 ) -> Run:
-    """Resume a run from its last checkpoint: exactly, or with changed settings."""
+    """Resume a run from its last checkpoint: exactly, or with changed settings.
+
+    `trust` lets a run from elsewhere import the code that it names, from now on without asking.
+    """
     from gymnast.training.run.launch import continue_run
 
     folder = folder_of(run, runs_dir)
     changes = _with_budget(overrides, max_env_steps, wall_time)
     observers = _observers(console, requests, sinks, hooks)
-    return Run(folder, continue_run(folder, changes, fresh_optimizer, observers))
+    return Run(folder, continue_run(folder, changes, fresh_optimizer, observers, trust=trust))
 
 
 def _observers(

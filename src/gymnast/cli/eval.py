@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymnast import api
+from gymnast.cli.trust import Trust, ask_for_trust
 
 if TYPE_CHECKING:
     from gymnast.api import Evaluation, TaskEvaluation
+
+_SETTING = re.compile(r"[A-Za-z_][\w.-]*=.*", re.DOTALL)
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KEY=VALUE]...", help="Settings other than those the run was trained with."),
+]
+
+
+def run_and_settings(reference: str, settings: list[str] | None) -> tuple[str, list[str]]:
+    """What is evaluated or recorded, and with which settings; the run may be left out before them."""
+    if _SETTING.fullmatch(reference):
+        return "@last", [reference, *(settings or [])]
+    return reference, settings or []
 
 
 def evaluate(
@@ -21,6 +37,7 @@ def evaluate(
             help="An id, the beginning of one, @last, @best or a path; its best checkpoint unless named.",
         ),
     ] = "@last",
+    settings: Settings = None,
     episodes: Annotated[
         int, typer.Option(min=1, help="How many episodes; of a mix, of each of its tasks.")
     ] = 100,
@@ -35,6 +52,7 @@ def evaluate(
         str | None,
         typer.Option(metavar="DIR", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs."),
     ] = None,
+    trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Evaluate a run's checkpoint over many episodes.
@@ -48,9 +66,21 @@ def evaluate(
       gymnast eval                          the best checkpoint of the last run
       gymnast eval @last/@last --episodes 20
       gymnast eval k3v --stochastic --json  a run by the start of its id
+      gymnast eval @last env.kwargs.map_name=8x8
     """
-    result = api.evaluate(
-        reference, episodes=episodes, stochastic=stochastic, seed=seed, n_envs=n_envs, runs_dir=runs_dir
+    run, overrides = run_and_settings(reference, settings)
+    result = ask_for_trust(
+        trust,
+        lambda trusted: api.evaluate(
+            run,
+            episodes=episodes,
+            stochastic=stochastic,
+            seed=seed,
+            n_envs=n_envs,
+            overrides=overrides,
+            trust=trusted,
+            runs_dir=runs_dir,
+        ),
     )
     print(json.dumps(result.to_json()) if as_json else _block(result))
 

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from gymnast import api
+from gymnast.cli.trust import Trust, ask_for_trust
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def train(
         str | None,
         typer.Option(metavar="DIR", help="Where runs are kept; else GYMNAST_RUNS_DIR, else ./runs."),
     ] = None,
+    trust: Trust = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line, at the end.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, at the end.")] = False,
     detach: Annotated[
@@ -118,24 +120,32 @@ def train(
 
         budget = {"max_env_steps": steps, "wall_time": seconds}
         start = {"init_from": init_from, "resume": resume, "fresh_optimizer": fresh_optimizer}
-        train_detached(reference, {"overrides": overrides, **budget, **start}, runs_dir, quiet, as_json)
+        options = {"overrides": overrides, **budget, **start}
+        ask_for_trust(
+            trust,
+            lambda trusted: train_detached(
+                reference, {**options, "trust": trusted}, runs_dir, quiet, as_json
+            ),
+        )
         return
 
     from gymnast.metrics.sinks.console import build_console
     from gymnast.training.run.keys import TerminalKeys, keys_help
 
-    console = build_console(quiet=quiet, json=as_json, keys=keys_help())
-    requests = TerminalKeys(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
-    shared: dict[str, Any] = {"overrides": overrides, "max_env_steps": steps, "wall_time": seconds}
-    shared |= {"runs_dir": runs_dir, "console": console, "requests": requests}
-    try:
-        with requests:
-            if reference is not None:
-                run = api.train(reference, init_from=init_from, **shared)
-            else:
-                run = api.resume(resume or LAST, fresh_optimizer=fresh_optimizer, **shared)
-    finally:
-        console.close()
+    def trained(trusted: bool) -> Run:
+        console = build_console(quiet=quiet, json=as_json, keys=keys_help())
+        requests = TerminalKeys(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
+        shared: dict[str, Any] = {"overrides": overrides, "max_env_steps": steps, "wall_time": seconds}
+        shared |= {"runs_dir": runs_dir, "console": console, "requests": requests}
+        try:
+            with requests:
+                if reference is not None:
+                    return api.train(reference, init_from=init_from, **shared)
+                return api.resume(resume or LAST, fresh_optimizer=fresh_optimizer, trust=trusted, **shared)
+        finally:
+            console.close()
+
+    run = ask_for_trust(trust, trained)
 
     with suppress(OSError):  # the run is saved and its exit code holds, even if nobody reads this
         if as_json:

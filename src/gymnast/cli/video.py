@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gymnast import api
+from gymnast.cli.eval import Settings, run_and_settings
+from gymnast.cli.trust import Trust, ask_for_trust
 
 if TYPE_CHECKING:
     from gymnast.api import Video
@@ -45,6 +47,7 @@ def record(
             help="An id, the beginning of one, @last, @best or a path; its best checkpoint unless named.",
         ),
     ] = "@last",
+    settings: Settings = None,
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 1,
     max_steps: Annotated[int, typer.Option(min=1, help="The video ends after this many steps.")] = 5000,
     seed: Seed = None,
@@ -52,6 +55,7 @@ def record(
     task: Task = None,
     fps: Fps = None,
     out: Out = None,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
@@ -63,16 +67,22 @@ def record(
       gymnast video record @last/@last --episodes 3
       gymnast video record k3v/@best --seed 7 --out landing.mp4
     """
-    video = api.record_video(
-        reference,
-        episodes=episodes,
-        max_steps=max_steps,
-        stochastic=stochastic,
-        seed=seed,
-        task=task,
-        fps=fps,
-        out=out,
-        runs_dir=runs_dir,
+    run, overrides = run_and_settings(reference, settings)
+    video = ask_for_trust(
+        trust,
+        lambda trusted: api.record_video(
+            run,
+            episodes=episodes,
+            max_steps=max_steps,
+            stochastic=stochastic,
+            seed=seed,
+            task=task,
+            fps=fps,
+            out=out,
+            overrides=overrides,
+            trust=trusted,
+            runs_dir=runs_dir,
+        ),
     )
     _show(video, as_json)
 
@@ -82,6 +92,7 @@ def progress(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="An id, the beginning of one, @last, @best or a path.")
     ] = "@last",
+    settings: Settings = None,
     checkpoints: Annotated[int, typer.Option(min=1, help="How many of its checkpoints, at most.")] = 5,
     seconds: Annotated[float, typer.Option(min=0.5, help="The longest that one of them plays.")] = 8.0,
     seed: Seed = None,
@@ -89,6 +100,7 @@ def progress(
     task: Task = None,
     fps: Fps = None,
     out: Out = None,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
@@ -102,16 +114,22 @@ def progress(
       gymnast video progress
       gymnast video progress k3v --checkpoints 8 --seconds 5 --out lander.mp4
     """
-    video = api.progress_video(
-        run,
-        checkpoints=checkpoints,
-        seconds=seconds,
-        stochastic=stochastic,
-        seed=seed,
-        task=task,
-        fps=fps,
-        out=out,
-        runs_dir=runs_dir,
+    reference, overrides = run_and_settings(run, settings)
+    video = ask_for_trust(
+        trust,
+        lambda trusted: api.progress_video(
+            reference,
+            checkpoints=checkpoints,
+            seconds=seconds,
+            stochastic=stochastic,
+            seed=seed,
+            task=task,
+            fps=fps,
+            out=out,
+            overrides=overrides,
+            trust=trusted,
+            runs_dir=runs_dir,
+        ),
     )
     _show(video, as_json)
     if not as_json:

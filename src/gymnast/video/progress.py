@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gymnast.config.load import load_config
+from gymnast.config.overrides import Overrides
 from gymnast.drawing import FAINT, TEXT, Canvas
 from gymnast.envs.contract import EnvFailure
 from gymnast.envs.spec import read_spec
@@ -17,6 +17,7 @@ from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, list_checkpoints, sidecar_or_none
 from gymnast.runs.store import RunFolder
+from gymnast.runs.trust import load_run_config
 from gymnast.traces.checkpoint import build_recorded_env, player_of
 from gymnast.traces.recorder import iter_steps
 from gymnast.traces.step import TraceStep
@@ -57,10 +58,12 @@ def record_progress(
     task: str | None = None,
     fps: float | None = None,
     out: Path | None = None,
+    overrides: Overrides = (),
+    trust: bool = False,
 ) -> tuple[RecordedVideo, tuple[int, ...]]:
     """The video, and the env steps of the checkpoints that play in it."""
     require_video("gymnast video")
-    config = load_config(str(run.config_path)).config
+    config = load_run_config(run, overrides, trust=trust)
     curve = read_curve(run, read_spec(config.env).solved_at)
     chapters = choose_chapters(run, curve, checkpoints)
     path, played = out or run.progress_video_path, Played()

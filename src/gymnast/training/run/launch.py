@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.config.dump import dump_config
-from gymnast.config.load import ResolvedConfig, load_config
+from gymnast.config.load import ResolvedConfig
 from gymnast.config.schema import Config
 from gymnast.envs.measure.sameness import warn_of_same_copies
 from gymnast.errors import GymnastError, RunFailed
@@ -24,6 +24,7 @@ from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints, load_checkpoint, rewind
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
+from gymnast.runs.trust import load_run_config, mark_run, refuse_secrets
 from gymnast.training.loop import run_loop
 from gymnast.training.notices import passed_on
 from gymnast.training.requests import AnyOf
@@ -49,6 +50,7 @@ def start_run(
 ) -> tuple[RunFolder, Outcome]:
     """Train as a new run. The folder is created only when everything else is built."""
     check_videos(resolved.config)
+    refuse_secrets(resolved.config)
     notices: list[str] = []
     with passed_on(notices.append):
         config = with_measured_envs(resolved.config, observers.console)
@@ -74,6 +76,8 @@ def start_run(
             notices.append(notice)
         run = create_run(root, resolved.name, dump_config(config), info)
         with run.lock():
+            with passed_on(notices.append):
+                mark_run(run, config)
             return run, _train(run, resolved.name, session, notices, observers, builders, row={})
     finally:
         session.close()
@@ -89,11 +93,17 @@ def continue_run(
     overrides: Overrides,
     fresh_optimizer: bool,
     observers: Observers,
+    *,
+    trust: bool = False,
 ) -> Outcome:
-    """Continue from the last intact checkpoint; from the beginning if a run was killed before its first."""
+    """Continue from the last intact checkpoint; from the beginning if a run was killed before its first.
+
+    A run that was made elsewhere continues if it is trusted, and counts as made here from then on.
+    """
     notices: list[str] = []
     with run.lock(), passed_on(notices.append):
-        config = load_config(str(run.config_path), overrides).config
+        config = load_run_config(run, overrides, trust=trust)
+        refuse_secrets(config)
         config = with_measured_envs(config, observers.console)
         check_videos(config)
         builders = prepare_sinks(config.sinks)
@@ -109,6 +119,7 @@ def continue_run(
             Recorder(run.metrics_path).truncate_after(session.state.updates)
             info = describe_process() | {"budget_env_steps": session.budget.total_steps}
             run.note_resume(steps, info, dump_config(config))
+            mark_run(run, config)
             name = str(run.info().get("name") or config.env.id)
             return _train(run, name, session, notices, observers, builders, row)
         finally:
