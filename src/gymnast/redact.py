@@ -36,7 +36,7 @@ _FORMS = tuple(
         r"(://[^\s/:@]*:)(?!\*\*\*@|\$\{)[^\s/]+(?=@)",  # user:password@ in a URL
         r"(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?",  # a JSON web token
         r"(?<![A-Za-z0-9])hf_(?:(?=[A-Za-z]*\d)[A-Za-z0-9]{8,}|[A-Za-z]{30,})",
-        r"(?<![A-Za-z0-9])sk-(?:(?=[a-z_-]*[A-Z0-9][\w-]*)(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}"
+        r"(?<![A-Za-z0-9])sk-(?:(?=[\w-]{0,99}\d)(?=[\w-]{0,99}[A-Z])[\w-]{20,}"
         r"|(?:[a-z]+\d*-){0,2}[A-Za-z0-9_]{16,}[\w-]*)",
         r"(?<![A-Za-z0-9])(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{12,}",
         r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{16,}",
@@ -59,7 +59,7 @@ _PAIR = re.compile(rf"(?<![\w.-])(?P<name>[A-Za-z_][\w.-]*)(?P<between>[\"']?\s*
 _OPTION = re.compile(rf"(?<![\w-])(?P<name>--?[A-Za-z][\w-]*)(?P<between>\s+)(?!-){_VALUE}")
 # In a map of YAML a plain value has spaces, and ends where the entry does.
 _ENTRY = re.compile(
-    r"""(?P<name>[A-Za-z_][\w.-]*)(?P<between>["']?\s*:\s*)"""
+    r"""(?<![\w.-])(?P<name>[A-Za-z_][\w.-]*)(?P<between>["']?\s*:\s*)"""
     r"""(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\$\{\w+\}|[{\[].*|[^,{}\[\]"'][^,{}\[\]]*)""",
     re.DOTALL,
 )
@@ -173,7 +173,10 @@ def _redacted_word(word: str) -> str:
     if equals and looks_secret(name) and _is_secret_value(name, _number(value)):
         return f"{key}={HIDDEN}"
     if equals and value.lstrip()[:1] in ("{", "["):
-        return f"{key}={_without_forms(_ENTRY.sub(_hidden_entry, value))}"
+        try:
+            return f"{key}={_without_forms(_ENTRY.sub(_hidden_entry, value))}"
+        except RecursionError:
+            return f"{key}={HIDDEN}"
     return redact(word)
 
 
