@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+# One key for the whole session: a run of one fixture is used by many tests.
+os.environ["GYMNAST_STATE_DIR"] = tempfile.mkdtemp(prefix="gymnast-tests-state-")
+atexit.register(shutil.rmtree, os.environ["GYMNAST_STATE_DIR"], ignore_errors=True)
 sys.path.append(str(Path(__file__).parent))  # modules of envs, which worker processes import too
 
 # The machine may be busy with something else: an example's wall time means nothing.

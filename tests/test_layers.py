@@ -15,6 +15,7 @@ BASE = (
     "errors",
     "terminal",
     "import_path",
+    "redact",
     "drawing",
     "processes",
     "config.values",

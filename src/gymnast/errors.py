@@ -41,6 +41,17 @@ class RunFailed(GymnastError):
     exit_code = 1
 
 
+class UntrustedRun(GymnastError):
+    """A run that was not made here would import code or read environment variables."""
+
+    def __init__(self, run_id: str, wanted: Iterable[str]) -> None:
+        lines = "".join(f"\n  {access}" for access in wanted)
+        super().__init__(
+            f"run {run_id} was made elsewhere or changed since, and its config is not trusted:{lines}"
+            "\nif you know what this is, give --trust (from Python: trust=True)"
+        )
+
+
 class MissingExtra(GymnastError):
     """A feature needs an optional dependency that is not installed."""
 

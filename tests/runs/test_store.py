@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from gymnast.errors import GymnastError
-from gymnast.runs.provenance import describe_process, redact
+from gymnast.redact import redact
+from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RUN_ID, RunFolder, create_run, delete_run, open_run, run_folders, runs_root
 
 NewRun = Callable[..., RunFolder]

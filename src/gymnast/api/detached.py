@@ -18,14 +18,17 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from gymnast.api.arguments import Folders, folders, maybe_seconds, maybe_whole, plain_overrides
+from gymnast.api.run import folder_of
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.metrics.sinks.console import PlainConsole, RunHeader
 from gymnast.metrics.sinks.sink import Style
 from gymnast.processes.messages import receive, send
 from gymnast.processes.start import end_group, how_it_ended
 from gymnast.processes.start import start_detached as start_process
+from gymnast.redact import redact
 from gymnast.runs.files import open_append, write_failed
 from gymnast.runs.store import RunFolder
+from gymnast.runs.trust import load_run_config
 from gymnast.terminal.crash import crash_message
 
 _LAST_LINES = 20  # of the output of a process that crashed
@@ -49,6 +52,7 @@ def start_detached(
     wall_time: float | str | None = None,
     init_from: str | Path | None = None,
     fresh_optimizer: bool = False,
+    trust: bool = False,
     runs_dir: str | Path | None = None,
     config_dirs: Folders = (),
     notify: Callable[[str], None] = lambda text: None,
@@ -61,6 +65,8 @@ def start_detached(
         raise GymnastError("a detached training needs Linux or macOS")
     if (reference is None) == (resume is None):
         raise GymnastError("name what to train, or a run to resume: one of the two")
+    if resume is not None:  # the process itself could not ask
+        load_run_config(folder_of(resume, runs_dir), overrides, trust=trust)
     order = {
         "argv": sys.argv,
         "reference": _text(reference),
@@ -68,6 +74,7 @@ def start_detached(
         "init_from": _text(init_from),
         "config_dirs": [str(folder) for folder in folders(config_dirs)],
         "fresh_optimizer": fresh_optimizer,
+        "trust": trust,
         "shared": {
             "overrides": plain_overrides(overrides),
             "max_env_steps": maybe_whole("max_env_steps", max_env_steps),
@@ -121,9 +128,8 @@ def main(fd: int) -> None:
             start = {"init_from": order["init_from"], "config_dirs": order["config_dirs"]}
             api.train(order["reference"], console=console, **start, **order["shared"])
         else:
-            api.resume(
-                order["resume"], fresh_optimizer=order["fresh_optimizer"], console=console, **order["shared"]
-            )
+            chosen = {key: order[key] for key in ("fresh_optimizer", "trust")}
+            api.resume(order["resume"], console=console, **chosen, **order["shared"])
     except GymnastError as error:
         console.failed(error)
         sys.exit(error.exit_code)
@@ -153,14 +159,14 @@ class _Console(PlainConsole):
 
     def note(self, text: str, style: Style = "info") -> None:
         if not self._send({"note": text}):
-            super().note(text, style)
+            super().note(redact(text), style)
 
     def paused(self, flag: bool) -> None:
         super().note(f"paused: gymnast runs resume {self._run_id}" if flag else "resumed")
 
     def failed(self, error: GymnastError) -> None:
         if not self._send({"error": str(error), "exit_code": error.exit_code}):
-            super().note(str(error), "error")
+            super().note(redact(str(error)), "error")
         self._let_go()
 
     def _send(self, message: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnast.api.arguments import maybe_whole, whole
-from gymnast.api.run import Run, read_checkpoint
+from gymnast.api.run import Overrides, Run, read_checkpoint
 from gymnast.errors import RunFailed
 
 if TYPE_CHECKING:
@@ -63,12 +63,15 @@ def evaluate(
     stochastic: bool = False,
     seed: int | None = None,
     n_envs: int | None = None,
+    overrides: Overrides = (),
+    trust: bool = False,
     runs_dir: str | Path | None = None,
 ) -> Evaluation:
     """Score a checkpoint (of a run: its best, else its last) on envs of its own.
 
     Without a seed it plays the episodes that training was scored on. Of a mix it plays `episodes` of
-    each task, and the score is the mean over tasks.
+    each task, and the score is the mean over tasks. `overrides` change settings of the run's config;
+    `trust` lets a run from elsewhere import the code that it names.
     """
     import numpy as np
 
@@ -82,7 +85,7 @@ def evaluate(
 
     episodes, seed = whole("episodes", episodes, 1), maybe_whole("seed", seed)
     n_envs = maybe_whole("n_envs", n_envs, 1)
-    arrays, checkpoint, config = read_checkpoint(reference, runs_dir)
+    arrays, checkpoint, config = read_checkpoint(reference, runs_dir, overrides=overrides, trust=trust)
     spec = read_spec(config.env)
     if (notice := limit_notice(config, spec)) is not None:
         logging.getLogger("gymnast").warning("%s", notice)

@@ -50,19 +50,21 @@ def describe_network(config: Config, spaces: Spaces | None = None) -> Network:
         return Network(None, None, str(error))
 
 
-def load_policy(run: str | Path | Run = "@last", *, runs_dir: str | Path | None = None) -> Policy:
+def load_policy(
+    run: str | Path | Run = "@last", *, trust: bool = False, runs_dir: str | Path | None = None
+) -> Policy:
     """The policy of a checkpoint; `policy.predict(obs)` gives the actions for observations [N, …].
 
     One with a memory wants `state = policy.start(N)`, `predict(obs, state=state)` and `state.reset(done)`;
     one without takes the same calls. Of a mix it is the policy of all tasks: `load_task_policy` gives
-    that of one.
+    that of one. `trust` lets a run from elsewhere import the code that it names.
     """
     from gymnast.envs.contract import close_env
     from gymnast.envs.mix.build import policy_spaces
     from gymnast.envs.single import make_env
     from gymnast.policies.load import load_policy as rebuild_policy
 
-    arrays, _, config = read_checkpoint(run, runs_dir)
+    arrays, _, config = read_checkpoint(run, runs_dir, trust=trust)
     if config.env.mix is not None:
         return rebuild_policy(config, *policy_spaces(config.env, training=False), arrays)
     env = make_env(config.env, training=False)
@@ -73,7 +75,7 @@ def load_policy(run: str | Path | Run = "@last", *, runs_dir: str | Path | None 
 
 
 def load_task_policy(
-    run: str | Path | Run = "@last", *, task: str, runs_dir: str | Path | None = None
+    run: str | Path | Run = "@last", *, task: str, trust: bool = False, runs_dir: str | Path | None = None
 ) -> TaskPolicy:
     """The policy of a mix (`env.mix`) for one of its tasks: that task's own observations in, its own
     actions out, whatever the policy of all tasks observes and chooses from."""
@@ -81,7 +83,7 @@ def load_task_policy(
     from gymnast.envs.mix.task_policy import TaskPolicy
     from gymnast.policies.load import load_policy as rebuild_policy
 
-    arrays, checkpoint, config = read_checkpoint(run, runs_dir)
+    arrays, checkpoint, config = read_checkpoint(run, runs_dir, trust=trust)
     if config.env.mix is None:
         raise GymnastError(f"run {checkpoint.run.id} has no tasks (env.mix); use load_policy")
     form = mix_form(config.env, training=False)

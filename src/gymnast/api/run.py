@@ -80,13 +80,26 @@ def find_checkpoint(reference: str | Path | Run, runs_dir: str | Path | None = N
     return references.find_checkpoint(runs_root(runs_dir), _reference(reference))
 
 
-def read_checkpoint(
+def read_weights(
     reference: str | Path | Run, runs_dir: str | Path | None = None
-) -> tuple[dict[str, np.ndarray], Checkpoint, Config]:
-    """Weights, where they lie, and the config that they were trained with."""
-    from gymnast.config.load import load_config
+) -> tuple[dict[str, np.ndarray], Checkpoint]:
+    """The weights of a checkpoint and where they lie."""
     from gymnast.runs.checkpoint import load_policy_arrays
 
     checkpoint = find_checkpoint(reference, runs_dir)
-    arrays, _ = load_policy_arrays(checkpoint)
-    return arrays, checkpoint, load_config(str(checkpoint.config_path())).config
+    return load_policy_arrays(checkpoint)[0], checkpoint
+
+
+def read_checkpoint(
+    reference: str | Path | Run,
+    runs_dir: str | Path | None = None,
+    *,
+    overrides: Overrides = (),
+    trust: bool = False,
+) -> tuple[dict[str, np.ndarray], Checkpoint, Config]:
+    """Weights, where they lie, and the config that they were trained with, with the user's overrides."""
+    from gymnast.runs.trust import load_run_config
+
+    arrays, checkpoint = read_weights(reference, runs_dir)
+    config = load_run_config(checkpoint.run, overrides, file=checkpoint.config_path(), trust=trust)
+    return arrays, checkpoint, config

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gymnast.api.arguments import maybe_whole, whole
-from gymnast.api.run import Run, find_checkpoint
+from gymnast.api.run import Overrides, Run, find_checkpoint
 from gymnast.traces.store import load_trace, save_trace
 from gymnast.traces.table import steps_table, to_csv
 
@@ -27,11 +27,14 @@ def record_trace(
     task: str | None = None,
     frames: bool = True,
     max_steps: int = 5000,
+    overrides: Overrides = (),
+    trust: bool = False,
     runs_dir: str | Path | None = None,
 ) -> Trace:
     """Record episodes of a checkpoint (of a run: its best, else its last).
 
     Without a seed they are the first ones that training evaluated on. `frames` keeps a picture of each step.
+    `overrides` and `trust` are as in `evaluate`.
     """
     from gymnast.traces.checkpoint import record_trace_of_checkpoint
 
@@ -43,4 +46,6 @@ def record_trace(
         seed=maybe_whole("seed", seed),
         task=task,
         frames=frames,
+        overrides=overrides,
+        trust=trust,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnast.api.arguments import Folders, folders, maybe_seconds, maybe_whole, plain_overrides
-from gymnast.api.run import Overrides, Run, folder_of, read_checkpoint
+from gymnast.api.run import Overrides, Run, folder_of, read_weights
 
 if TYPE_CHECKING:
     from gymnast.metrics.sinks.console import Console
@@ -43,7 +43,7 @@ def train(
 
     changes = _with_budget(overrides, max_env_steps, wall_time)
     resolved = load_config(str(reference), changes, config_dirs=folders(config_dirs))
-    start = read_checkpoint(init_from, runs_dir)[:2] if init_from is not None else None
+    start = read_weights(init_from, runs_dir) if init_from is not None else None
     return Run(*start_run(resolved, runs_root(runs_dir), start, _observers(console, requests, sinks, hooks)))
 
 
@@ -54,19 +54,23 @@ def resume(
     fresh_optimizer: bool = False,
     max_env_steps: int | str | None = None,
     wall_time: float | str | None = None,
+    trust: bool = False,
     runs_dir: str | Path | None = None,
     console: Console | None = None,
     requests: Requests | None = None,
     sinks: Sequence[Sink] = (),
     hooks: Sequence[Hook] = (),
 ) -> Run:
-    """Resume a run from its last checkpoint: exactly, or with changed settings."""
+    """Resume a run from its last checkpoint: exactly, or with changed settings.
+
+    `trust` lets a run from elsewhere import the code that it names, from now on without asking.
+    """
     from gymnast.training.run.launch import continue_run
 
     folder = folder_of(run, runs_dir)
     changes = _with_budget(overrides, max_env_steps, wall_time)
     observers = _observers(console, requests, sinks, hooks)
-    return Run(folder, continue_run(folder, changes, fresh_optimizer, observers))
+    return Run(folder, continue_run(folder, changes, fresh_optimizer, observers, trust=trust))
 
 
 def _observers(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnast.api.arguments import maybe_whole, whole
-from gymnast.api.run import Run, find_checkpoint, folder_of
+from gymnast.api.run import Overrides, Run, find_checkpoint, folder_of
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
@@ -45,12 +45,14 @@ def record_video(
     fps: float | None = None,
     max_steps: int = 5000,
     out: str | Path | None = None,
+    overrides: Overrides = (),
+    trust: bool = False,
     runs_dir: str | Path | None = None,
 ) -> Video:
     """Record a checkpoint (of a run: its best, else its last), into the run's folder unless `out` is given.
 
     Without a seed it plays the first episodes that training was scored on. `task` is one of `env.mix`; the
-    first if not given.
+    first if not given. `overrides` and `trust` are as in `evaluate`.
     """
     from gymnast.video.record import record_checkpoint
 
@@ -66,6 +68,8 @@ def record_video(
         task=task,
         fps=fps,
         out=_checked(out),
+        overrides=overrides,
+        trust=trust,
     )
     return _video(video, checkpoint.run.id, (checkpoint.env_steps,))
 
@@ -80,10 +84,12 @@ def progress_video(
     task: str | None = None,
     fps: float | None = None,
     out: str | Path | None = None,
+    overrides: Overrides = (),
+    trust: bool = False,
     runs_dir: str | Path | None = None,
 ) -> Video:
     """One video of how a run learned: several of its checkpoints, each for at most `seconds`, beside the
-    curve of its returns."""
+    curve of its returns. `overrides` and `trust` are as in `evaluate`."""
     from gymnast.video.progress import record_progress
 
     checkpoints, seed = whole("checkpoints", checkpoints, 1), maybe_whole("seed", seed)
@@ -97,6 +103,8 @@ def progress_video(
         task=task,
         fps=fps,
         out=_checked(out),
+        overrides=overrides,
+        trust=trust,
     )
     return _video(video, folder.id, chosen)
 

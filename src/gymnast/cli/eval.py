@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymnast import api
 from gymnast.cli.options import CheckpointName, RunsDir
+from gymnast.cli.trust import Trust, ask_for_trust
 from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
     from gymnast.api import Evaluation, TaskEvaluation
 
+_SETTING = re.compile(r"[A-Za-z_][\w.-]*=.*", re.DOTALL)
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KEY=VALUE]...", help="Settings other than those the run was trained with."),
+]
+
+
+def run_and_settings(reference: str, settings: list[str] | None) -> tuple[str, list[str]]:
+    """What is evaluated or recorded, and with which settings; the run may be left out before them."""
+    if _SETTING.fullmatch(reference):
+        return "@last", [reference, *(settings or [])]
+    return reference, settings or []
+
 
 def evaluate(
     reference: CheckpointName = "@last",
+    settings: Settings = None,
     episodes: Annotated[
         int, typer.Option(min=1, help="How many episodes; of a mix, of each of its tasks.")
     ] = 100,
@@ -27,6 +44,7 @@ def evaluate(
     ] = None,
     n_envs: Annotated[int | None, typer.Option(min=1, help="How many envs at a time.")] = None,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Evaluate a run's checkpoint over many episodes.
@@ -40,9 +58,21 @@ def evaluate(
       gymnast eval                          the best checkpoint of the last run
       gymnast eval @last/@last --episodes 20
       gymnast eval k3v --stochastic --json  a run by the start of its id
+      gymnast eval @last env.kwargs.map_name=8x8
     """
-    result = api.evaluate(
-        reference, episodes=episodes, stochastic=stochastic, seed=seed, n_envs=n_envs, runs_dir=runs_dir
+    run, overrides = run_and_settings(reference, settings)
+    result = ask_for_trust(
+        trust,
+        lambda trusted: api.evaluate(
+            run,
+            episodes=episodes,
+            stochastic=stochastic,
+            seed=seed,
+            n_envs=n_envs,
+            overrides=overrides,
+            trust=trusted,
+            runs_dir=runs_dir,
+        ),
     )
     if as_json:
         echo_json(result.to_json(), indent=None)

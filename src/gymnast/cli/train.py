@@ -14,6 +14,7 @@ from gymnast import api
 from gymnast.cli.completion import complete_checkpoint, complete_reference, complete_run
 from gymnast.cli.options import ConfigDirs, RunsDir
 from gymnast.cli.program import option_for, program
+from gymnast.cli.trust import Trust, ask_for_trust
 from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
 
@@ -89,6 +90,7 @@ def train(
     ] = None,
     runs_dir: RunsDir = None,
     config_dir: ConfigDirs = None,
+    trust: Trust = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line, at the end.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, at the end.")] = False,
     detach: Annotated[
@@ -131,25 +133,32 @@ def train(
 
         budget = {"max_env_steps": steps, "wall_time": seconds}
         start = {"init_from": init_from, "resume": resume, "fresh_optimizer": fresh_optimizer}
-        config = {"overrides": overrides, "config_dirs": config_dir or ()}
-        train_detached(reference, {**config, **budget, **start}, runs_dir, quiet, as_json)
+        options = {"overrides": overrides, "config_dirs": config_dir or (), **budget, **start}
+        ask_for_trust(
+            trust,
+            lambda trusted: train_detached(
+                reference, {**options, "trust": trusted}, runs_dir, quiet, as_json
+            ),
+        )
         return
 
     from gymnast.metrics.sinks.console import build_console
     from gymnast.training.run.keys import TerminalKeys, keys_help
 
-    console = build_console(quiet=quiet, json=as_json, keys=keys_help())
-    requests = TerminalKeys(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
-    shared: dict[str, Any] = {"overrides": overrides, "max_env_steps": steps, "wall_time": seconds}
-    shared |= {"runs_dir": runs_dir, "console": console, "requests": requests}
-    try:
-        with requests:
-            if reference is not None:
-                run = api.train(reference, init_from=init_from, config_dirs=config_dir or (), **shared)
-            else:
-                run = api.resume(resume or LAST, fresh_optimizer=fresh_optimizer, **shared)
-    finally:
-        console.close()
+    def trained(trusted: bool) -> Run:
+        console = build_console(quiet=quiet, json=as_json, keys=keys_help())
+        requests = TerminalKeys(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
+        shared: dict[str, Any] = {"overrides": overrides, "max_env_steps": steps, "wall_time": seconds}
+        shared |= {"runs_dir": runs_dir, "console": console, "requests": requests}
+        try:
+            with requests:
+                if reference is not None:
+                    return api.train(reference, init_from=init_from, config_dirs=config_dir or (), **shared)
+                return api.resume(resume or LAST, fresh_optimizer=fresh_optimizer, trust=trusted, **shared)
+        finally:
+            console.close()
+
+    run = ask_for_trust(trust, trained)
 
     with suppress(OSError):  # the run is saved and its exit code holds, even if nobody reads this
         if as_json:

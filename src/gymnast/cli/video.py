@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gymnast import api
+from gymnast.cli.eval import Settings, run_and_settings
 from gymnast.cli.options import CheckpointName, RunName, RunsDir
+from gymnast.cli.trust import Trust, ask_for_trust
 from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ Out = Annotated[
 @app.command()
 def record(
     reference: CheckpointName = "@last",
+    settings: Settings = None,
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes.")] = 1,
     max_steps: Annotated[int, typer.Option(min=1, help="The video ends after this many steps.")] = 5000,
     seed: Seed = None,
@@ -44,6 +47,7 @@ def record(
     task: Task = None,
     fps: Fps = None,
     out: Out = None,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
@@ -55,16 +59,22 @@ def record(
       gymnast video record @last/@last --episodes 3
       gymnast video record k3v/@best --seed 7 --out landing.mp4
     """
-    video = api.record_video(
-        reference,
-        episodes=episodes,
-        max_steps=max_steps,
-        stochastic=stochastic,
-        seed=seed,
-        task=task,
-        fps=fps,
-        out=out,
-        runs_dir=runs_dir,
+    run, overrides = run_and_settings(reference, settings)
+    video = ask_for_trust(
+        trust,
+        lambda trusted: api.record_video(
+            run,
+            episodes=episodes,
+            max_steps=max_steps,
+            stochastic=stochastic,
+            seed=seed,
+            task=task,
+            fps=fps,
+            out=out,
+            overrides=overrides,
+            trust=trusted,
+            runs_dir=runs_dir,
+        ),
     )
     _show(video, as_json)
 
@@ -72,6 +82,7 @@ def record(
 @app.command()
 def progress(
     run: RunName = "@last",
+    settings: Settings = None,
     checkpoints: Annotated[int, typer.Option(min=1, help="How many of its checkpoints, at most.")] = 5,
     seconds: Annotated[float, typer.Option(min=0.5, help="The longest that one of them plays.")] = 8.0,
     seed: Seed = None,
@@ -79,6 +90,7 @@ def progress(
     task: Task = None,
     fps: Fps = None,
     out: Out = None,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
@@ -92,16 +104,22 @@ def progress(
       gymnast video progress
       gymnast video progress k3v --checkpoints 8 --seconds 5 --out lander.mp4
     """
-    video = api.progress_video(
-        run,
-        checkpoints=checkpoints,
-        seconds=seconds,
-        stochastic=stochastic,
-        seed=seed,
-        task=task,
-        fps=fps,
-        out=out,
-        runs_dir=runs_dir,
+    reference, overrides = run_and_settings(run, settings)
+    video = ask_for_trust(
+        trust,
+        lambda trusted: api.progress_video(
+            reference,
+            checkpoints=checkpoints,
+            seconds=seconds,
+            stochastic=stochastic,
+            seed=seed,
+            task=task,
+            fps=fps,
+            out=out,
+            overrides=overrides,
+            trust=trusted,
+            runs_dir=runs_dir,
+        ),
     )
     _show(video, as_json)
     if not as_json:

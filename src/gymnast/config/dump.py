@@ -2,7 +2,7 @@
 
 A run's file has everything, defaults too, so that the run can be repeated after defaults have changed;
 `config show` leaves out what has no effect (applies.py). Reading the text back gives an equal Config,
-except for values that look like secrets, which are never written.
+except for values that look like secrets, which are never written: a run with one does not start.
 """
 
 from __future__ import annotations
@@ -16,20 +16,8 @@ from gymnast.config.fields import sections_in
 from gymnast.config.schedules import Schedule
 from gymnast.config.schema import Config
 from gymnast.config.values import Section
+from gymnast.redact import redacted
 
-HIDDEN = "***"
-_SECRET_WORDS = {
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "key",
-    "apikey",
-    "credential",
-    "credentials",
-    "auth",
-}
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 # Text that YAML reads back as the same text without quotes: no indicator, nothing like a number.
 _PLAIN = re.compile(r"[A-Za-z][\w ./+-]*(?<! )", re.ASCII)
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
@@ -38,7 +26,7 @@ _OTHER_MEANING = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 def plain_data(config: Config) -> dict[str, Any]:
     """The config as maps, lists and plain values, secrets hidden: for JSON and for trackers."""
-    return _finite(_redact(config.model_dump()))
+    return _finite(redacted(config.model_dump()))
 
 
 def dump_config(
@@ -48,7 +36,7 @@ def dump_config(
 
     `leave_out` names settings and sections, by dotted key, that are not written.
     """
-    lines = list(_lines(Config, _redact(config.model_dump()), "", leave_out))
+    lines = list(_lines(Config, redacted(config.model_dump()), "", leave_out))
     if notes is None:
         return "".join(f"{text}\n" for _, text in lines)
     noted = [(text, notes.get(key, "")) for key, text in lines]
@@ -111,17 +99,6 @@ def _escaped(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _redact(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: HIDDEN if isinstance(item, str) and looks_secret(str(key)) else _redact(item)
-            for key, item in value.items()
-        }
-    if isinstance(value, (list, tuple)):
-        return [_redact(item) for item in value]
-    return value
-
-
 def _finite(value: Any) -> Any:
     """JSON has no infinity: it is written as text, which a number's setting reads as well."""
     if isinstance(value, dict):
@@ -131,8 +108,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, (str, int, float)) else str(value)
-
-
-def looks_secret(key: str) -> bool:
-    """Whether a key such as `api_key` or `hfToken` names something that must not be written."""
-    return any(word.lower() in _SECRET_WORDS for word in _WORD.findall(key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gymnast.config.fields import Keys, default_of, dotted, is_schedule
@@ -53,6 +53,19 @@ def overridden(overrides: Overrides, section: str) -> dict[str, Any]:
             merged.add(Layer(_nest(path, value), label))
     found = merged.data.get(section)
     return found if isinstance(found, dict) else {}
+
+
+def texts_in(overrides: Overrides) -> Iterator[str]:
+    """Every text among the values that the overrides set, such as an import path."""
+    pending: list[Any] = [value for _, value in _read(overrides)[1]]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Section):
+            pending.append(value.model_dump())
+        elif isinstance(value, (Mapping, list, tuple)):
+            pending += value.values() if isinstance(value, Mapping) else value
 
 
 def _read(overrides: Overrides) -> tuple[str, list[Override]]:

@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, Field, model_validator
 
-from gymnast.config.values import Section
+from gymnast.config.values import Section, from_environment
 from gymnast.errors import GymnastError, did_you_mean
 from gymnast.import_path import load_class
+from gymnast.redact import redact, redacted
 
 T = TypeVar("T")
 
@@ -28,7 +29,14 @@ class PluginConfig(Section):
 
     @property
     def arguments(self) -> dict[str, Any]:
+        """As they are written in the config."""
         return dict(self.model_extra or {})
+
+    @property
+    def resolved_arguments(self) -> dict[str, Any]:
+        """As its class gets them: with `${NAME}` replaced from the environment."""
+        resolved: dict[str, Any] = from_environment(self.arguments, self.name)
+        return resolved
 
 
 def build_plugin(plugin: PluginConfig, base: type[T], section: str, known: Iterable[str] = ()) -> T:
@@ -42,10 +50,12 @@ def build_plugin(plugin: PluginConfig, base: type[T], section: str, known: Itera
         )
     made = load_class(plugin.name, base, section)
     try:
-        built: T = made(**plugin.arguments)
+        built: T = made(**plugin.resolved_arguments)
+    except GymnastError:
+        raise
     except (Exception, SystemExit) as error:
         raise GymnastError(
-            f"{section}: '{plugin.name}' could not be built with {plugin.arguments or 'no arguments'}: "
-            f"{type(error).__name__}: {error}"
+            f"{section}: '{plugin.name}' could not be built with "
+            f"{redacted(plugin.arguments) or 'no arguments'}: {type(error).__name__}: {redact(str(error))}"
         ) from error
     return built

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from gymnast.errors import GymnastError
+from gymnast.redact import remember_secret
+
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _NUMBER = re.compile(r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_]\w*)\}", re.ASCII)  # $${ is a literal ${
 
 
 class Section(BaseModel):
@@ -24,6 +30,43 @@ class MisfitError(ValueError):
     def __init__(self, problems: dict[str, str]) -> None:
         super().__init__("; ".join(f"{key}: {problem}" for key, problem in problems.items()))
         self.problems = problems
+
+
+def from_environment(value: Any, key: str) -> Any:
+    """A value of the setting `key` with `${NAME}` replaced by the environment variable's text.
+
+    Only what builds an env or a plugin calls it: configs, and so run folders, keep `${NAME}`.
+    """
+    if isinstance(value, dict):
+        return {name: from_environment(item, f"{key}.{name}") for name, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(from_environment(item, f"{key}.{index}") for index, item in enumerate(value))
+    if not isinstance(value, str) or "${" not in value:
+        return value
+
+    def text(match: re.Match[str]) -> str:
+        name = match[1]
+        if name is None:
+            return "${"
+        if name not in os.environ:
+            raise GymnastError(
+                f"{key} is {value!r}, but there is no environment variable {name}; set it, "
+                "or write $${ for a literal ${"
+            )
+        for secret_name in (name, key.rpartition(".")[2]):
+            remember_secret(secret_name, os.environ[name])
+        return os.environ[name]
+
+    return _VARIABLE.sub(text, value)
+
+
+def variables_in(value: Any) -> Iterator[str]:
+    """The environment variables that `from_environment` would read."""
+    if isinstance(value, (dict, list, tuple)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from variables_in(item)
+    elif isinstance(value, str):
+        yield from (match[1] for match in _VARIABLE.finditer(value) if match[1] is not None)
 
 
 def parse_count(value: Any) -> Any:

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from gymnast.config.plugins import PluginConfig
-from gymnast.config.values import CountOrAuto, MisfitError, PositiveCount, Section
+from gymnast.config.values import CountOrAuto, MisfitError, PositiveCount, Section, from_environment
 from gymnast.envs.backends.restarts import RestartConfig
 from gymnast.envs.families.atari.settings import AtariConfig
 from gymnast.envs.families.doom.settings import VizDoomConfig
@@ -65,7 +65,9 @@ class EnvSettings(Section):
     restarts: RestartConfig = Field(
         default_factory=RestartConfig, description="Worker processes that die or hang."
     )
-    kwargs: dict[str, Any] = Field(default_factory=dict, description="Arguments of the env itself.")
+    kwargs: dict[str, Any] = Field(
+        default_factory=dict, description="Arguments of the env itself; `${NAME}` is an environment variable."
+    )
     max_episode_steps: PositiveCount | None = Field(None, description="Time limit instead of the env's own.")
     actions: tuple[str, ...] | None = Field(
         None, description="Labels of the actions to keep, in this order; buttons held together as `RIGHT+B`."
@@ -81,6 +83,12 @@ class EnvSettings(Section):
     vizdoom: VizDoomConfig = Field(default_factory=VizDoomConfig, description="Doom; see docs/vizdoom.md.")
     retro: RetroConfig = Field(default_factory=RetroConfig, description="Console games; see docs/retro.md.")
     spec: SpecConfig = Field(default_factory=SpecConfig, description="Labels, names, range, threshold.")
+
+    @property
+    def resolved_kwargs(self) -> dict[str, Any]:
+        """`kwargs` as the env gets them: with `${NAME}` replaced from the environment."""
+        resolved: dict[str, Any] = from_environment(self.kwargs, "env.kwargs")
+        return resolved
 
     @property
     def copies(self) -> int:

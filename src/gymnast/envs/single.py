@@ -18,6 +18,7 @@ from gymnast.envs.wrappers import check_wrapper, is_training_only, wrapper_argum
 from gymnast.envs.wrappers.base import EnvWrapper
 from gymnast.errors import GymnastError, MissingExtra, did_you_mean
 from gymnast.import_path import import_module, load_class
+from gymnast.redact import redact, redacted
 from gymnast.spaces.action_form import ActionForm
 
 _PRESETS = Path(__file__).parent.parent / "presets"
@@ -32,7 +33,7 @@ def make_env(
     for wrapper_config in active_wrappers(config, training=training):
         wrapper = check_wrapper(wrapper_config)
         try:
-            arguments = _with_labels(wrapper, wrapper_config.arguments, config.spec.action_labels)
+            arguments = _with_labels(wrapper, wrapper_config.resolved_arguments, config.spec.action_labels)
             env = wrapper(env, **_with_names(wrapper, arguments, names))
             names = names_after(env, names)
         except GymnastError:
@@ -202,7 +203,8 @@ def make_registered(
 
 def _arguments(config: EnvConfig, render_mode: str | None) -> dict[str, Any]:
     """What the env's constructor is given."""
-    return config.kwargs if render_mode is None else {**config.kwargs, "render_mode": render_mode}
+    given = config.resolved_kwargs
+    return given if render_mode is None else {**given, "render_mode": render_mode}
 
 
 def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
@@ -216,11 +218,13 @@ def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
         raise GymnastError(f"environment '{config.id}' cannot be built: {error}") from error
     except TypeError as error:
         _check_argument_names(config, created)
-        raise GymnastError(f"environment '{config.id}' with env.kwargs {config.kwargs}: {error}") from error
+        raise GymnastError(
+            f"environment '{config.id}' with env.kwargs {redacted(config.kwargs)}: {redact(str(error))}"
+        ) from error
     except BaseException as error:
         pass_on_ctrl_c(error)
         raise GymnastError(
-            f"environment '{config.id}' could not be built: {type(error).__name__}: {error}"
+            f"environment '{config.id}' could not be built: {type(error).__name__}: {redact(str(error))}"
         ) from error
 
 

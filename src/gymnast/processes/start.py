@@ -1,7 +1,8 @@
 """Starting a process of ours: an interpreter that imports one function and calls it.
 
 Children are programs of their own, not forks: nothing of the parent (threads, torch, a `__main__` without a
-guard) is copied or run again in them. They look for modules where the parent does, lead a session of their
+guard) is copied or run again in them. They look for modules where the parent does (-P: until they
+know where that is, not in the working directory), lead a session of their
 own, so that the terminal's Ctrl-C and hang-up reach the parent alone, and end when it does.
 """
 
@@ -94,7 +95,7 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     numbers = json.dumps({"lifeline": lifeline, "fds": list(fds)})
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, json.dumps(sys.path), target, numbers, *arguments],
+        [sys.executable, "-P", "-c", PROGRAM, json.dumps(sys.path), target, numbers, *arguments],
         pass_fds=(*fds, *(() if lifeline is None else (lifeline,))),
         env={**os.environ, **(_ONE_THREAD if one_thread else {})},
         stdin=subprocess.DEVNULL,

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-_SECRET_NAME = re.compile(r"(?i)(token|secret|passw|api[-_]?key|credential)[^=]*=")
-_SECRET_VALUE = re.compile(r"\b(hf_|sk-|ghp_|github_pat_|glpat-|xox[abp]-)[\w-]{8,}|\b[0-9a-f]{40}\b")
+from gymnast.redact import redacted_arguments
 
 
 def describe_process(argv: list[str] | None = None) -> dict[str, Any]:
     """The facts that a reader of a run needs first. Takes a few milliseconds."""
     packages = ["gymnast", "numpy", "gymnasium", *(["torch"] if "torch" in sys.modules else [])]
     return {
-        "command": _redacted([Path(sys.argv[0]).name, *sys.argv[1:]] if argv is None else argv),
+        "command": redacted_arguments([Path(sys.argv[0]).name, *sys.argv[1:]] if argv is None else argv),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
         "git_commit": git_commit(),
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
@@ -42,19 +40,6 @@ def git_commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() or None
-
-
-def redact(text: str) -> str:
-    """`text` without what looks like a password or token: run folders get shared."""
-    if match := _SECRET_NAME.search(text):
-        return text[: match.end()] + "***"
-    return _SECRET_VALUE.sub("***", text)
-
-
-def _redacted(argv: list[str]) -> list[str]:
-    """`--api-key abc` as well as `api_key=abc`."""
-    hidden = [before.startswith("-") and bool(_SECRET_NAME.search(f"{before}=")) for before in ["", *argv]]
-    return ["***" if hide else redact(part) for part, hide in zip(argv, hidden, strict=False)]
 
 
 def _version(package: str) -> str | None:

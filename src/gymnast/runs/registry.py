@@ -7,7 +7,7 @@ are written before the index, so the index can be lost, damaged or outdated and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from types import NoneType
 from typing import Any, Literal, get_args
 
 from gymnast.errors import GymnastError, RunFailed, did_you_mean
+from gymnast.redact import redact
 from gymnast.runs import checkpoint, score_auc
 from gymnast.runs.files import read_bytes, read_json, refuse_irregular, write_atomic, write_failed
 from gymnast.runs.store import RunFolder, now, open_run, run_folders
@@ -77,8 +78,9 @@ _BEYOND = 2.0**63  # no count, score or duration of ours is as large
 _START_KEYS = ("id", "name", "env", "variant", "algo", "seed", "created")
 _STATUS_KEYS = tuple(field.name for field in fields(RunEntry) if field.name not in (*_START_KEYS, "paused"))
 # What `update` takes, and the plain type that NumPy's numbers are converted to.
-_PLAIN: dict[str, type] = {
-    **dict.fromkeys(("status", "reason"), str),
+_PLAIN: dict[str, Callable[[Any], Any]] = {
+    "status": str,
+    "reason": lambda text: redact(str(text)),  # an exception's text may contain anything
     **dict.fromkeys(("best_score", "last_score", "seconds"), float),
     "solved": bool,
     "env_steps": int,

@@ -8,6 +8,7 @@ runs/
     status.json            its state: running, finished …, scores, steps
     metrics.csv            one row per update
     run.log                messages of the training
+    mark.json              that it was made here, by a key of the user (marks.py)
     checkpoints/           weights and training state (checkpoint.py)
     videos/                videos by env steps, best.mp4, progress.mp4; absent before the first
     console.log            of a detached run: what a terminal would have shown
@@ -115,6 +116,10 @@ class RunFolder:
     @property
     def requests(self) -> Path:
         return self.path / "requests"
+
+    @property
+    def mark_path(self) -> Path:
+        return self.path / "mark.json"
 
     @property
     def lock_path(self) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.algorithms.table import build_algorithm
-from gymnast.config.load import load_config
+from gymnast.config.overrides import Overrides
 from gymnast.config.schema import Config
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import RunFailed
@@ -16,6 +16,7 @@ from gymnast.parts.reward_scale import scale_in
 from gymnast.policies.load import load_policy
 from gymnast.runs.checkpoint import Checkpoint, load_policy_arrays
 from gymnast.runs.files import MOST_CONFIG, read_bytes, sha256
+from gymnast.runs.trust import load_run_config
 from gymnast.traces.env import RecordedEnv
 from gymnast.traces.keep import DEFAULT_BYTES, keep_trace
 from gymnast.traces.recorder import Player
@@ -34,10 +35,12 @@ def record_trace_of_checkpoint(
     task: str | None = None,
     frames: bool = True,
     max_bytes: int = DEFAULT_BYTES,
+    overrides: Overrides = (),
+    trust: bool = False,
 ) -> Trace:
     """Record episodes of a checkpoint. Without a seed they are the first ones that training evaluated on."""
     config_path = checkpoint.config_path()
-    config = load_config(str(config_path)).config
+    config = load_run_config(checkpoint.run, overrides, file=config_path, trust=trust)
     env = build_recorded_env(config, seed, task, pictures=frames)
     try:
         player = player_of(env, config, checkpoint, stochastic=stochastic, seed=seed)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gymnast.config.load import load_config
+from gymnast.config.overrides import Overrides
 from gymnast.config.schema import Config
 from gymnast.drawing import FAINT, TEXT, Canvas
 from gymnast.envs.contract import EnvFailure
@@ -22,6 +22,7 @@ from gymnast.rollout.settings import EvalConfig
 from gymnast.runs.checkpoint import Checkpoint, DamagedCheckpoint, list_checkpoints, sidecar_or_none
 from gymnast.runs.files import refuse_link
 from gymnast.runs.store import RunFolder
+from gymnast.runs.trust import load_run_config
 from gymnast.traces.checkpoint import build_recorded_env, player_of
 from gymnast.traces.env import RecordedEnv
 from gymnast.traces.recorder import iter_steps
@@ -65,11 +66,13 @@ def record_progress(
     task: str | None = None,
     fps: float | None = None,
     out: Path | None = None,
+    overrides: Overrides = (),
+    trust: bool = False,
 ) -> tuple[RecordedVideo, tuple[int, ...]]:
     """The video, and the env steps of the checkpoints that play in it."""
     require_video("gymnast video")
-    config = load_config(str(run.config_path)).config
-    stage = Stage(run, seed, task)
+    config = load_run_config(run, overrides, trust=trust)
+    stage = Stage(run, seed, task, overrides, trust=trust)
     curve = read_curve(run, read_spec(config.env).solved_at)
     chapters = choose_chapters(run, curve, checkpoints)
     if out is None:
@@ -109,15 +112,19 @@ def record_progress(
 class Stage:
     """The env that chapters play in, as each was trained: built again where a resume changed its settings."""
 
-    def __init__(self, run: RunFolder, seed: int | None, task: str | None) -> None:
+    def __init__(
+        self, run: RunFolder, seed: int | None, task: str | None, overrides: Overrides, *, trust: bool
+    ) -> None:
         self._run, self._seed, self._task = run, seed, task
+        self._overrides, self._trust = overrides, trust
         self._env: RecordedEnv | None = None
         self._built: tuple[EnvConfig, EvalConfig, int] | None = None
 
     def set_for(self, checkpoint: Checkpoint | None) -> tuple[RecordedEnv, Config]:
         """The env and the config of a checkpoint; None: of the start of the run."""
         checkpoint = checkpoint or list_checkpoints(self._run)[0]
-        config = load_config(str(checkpoint.config_path())).config
+        file = checkpoint.config_path()
+        config = load_run_config(self._run, self._overrides, file=file, trust=self._trust)
         wanted = (config.env, config.eval, config.seed)
         if self._env is None or wanted != self._built:
             self.close()

@@ -7,13 +7,14 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from gymnast.config.load import load_config
+from gymnast.config.overrides import Overrides
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, best_checkpoint
 from gymnast.runs.files import MOST_ARRAYS, open_new, open_read, refuse_link, remove, write_failed
 from gymnast.runs.store import RunFolder
+from gymnast.runs.trust import load_run_config
 from gymnast.traces.checkpoint import build_recorded_env, player_of
 from gymnast.traces.env import RecordedEnv
 from gymnast.traces.recorder import Player, iter_steps
@@ -31,11 +32,13 @@ def record_checkpoint(
     task: str | None = None,
     fps: float | None = None,
     out: Path | None = None,
+    overrides: Overrides = (),
+    trust: bool = False,
 ) -> RecordedVideo:
     """A video of a checkpoint. Without `out` it goes to the run's folder, and if the checkpoint is the best
     of its run, `best.mp4` links to it."""
     require_video("gymnast video")
-    config = load_config(str(checkpoint.config_path())).config
+    config = load_run_config(checkpoint.run, overrides, file=checkpoint.config_path(), trust=trust)
     usual = stochastic == config.eval.stochastic
     apart = (
         task,

@@ -63,7 +63,7 @@ def build_native(config: EnvConfig, seeds: list[int], *, training: bool = True, 
     n_envs, seed = len(seeds), seeds[0]
     spec = find_spec(config.id)
     assert spec is not None
-    arguments = dict(config.kwargs)
+    arguments = dict(config.resolved_kwargs)
     if config.max_episode_steps is not None:
         arguments["max_episode_steps"] = config.max_episode_steps
     try:

@@ -33,7 +33,7 @@ def prepare_sinks(wanted: tuple[PluginConfig, ...]) -> list[SinkBuilder]:
             continue
         _check_arguments(plugin)
         if plugin.name not in ALWAYS:
-            builders.append(partial(SINKS[plugin.name], **plugin.arguments))
+            builders.append(partial(SINKS[plugin.name], **plugin.resolved_arguments))
     return builders
 
 

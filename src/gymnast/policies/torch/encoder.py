@@ -16,6 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from gymnast.config.values import from_environment
 from gymnast.errors import GymnastError
 from gymnast.import_path import load_class
 from gymnast.policies.encoder_layout import EncoderLayout
@@ -24,6 +25,7 @@ from gymnast.policies.inputs import Input
 from gymnast.policies.settings import PolicyConfig
 from gymnast.policies.torch.images import build_image_encoder, orthogonal_gain
 from gymnast.policies.torch.tensors import PixelsLast, TensorParts
+from gymnast.redact import redact, redacted
 
 _ROWS = 2  # of the dry run that finds out how wide features are; batch norm wants more than one
 
@@ -186,7 +188,7 @@ class Encoder:
         except Exception as error:
             if not self.own:
                 raise
-            raise self._wrong(f"forward raised {type(error).__name__}: {error}") from error
+            raise self._wrong(f"forward raised {type(error).__name__}: {redact(str(error))}") from error
         if self.own and (not isinstance(result, torch.Tensor) or result.ndim != 2 or len(result) != _ROWS):
             what = tuple(result.shape) if isinstance(result, torch.Tensor) else type(result).__name__
             raise self._wrong(f"forward must give a tensor [B, F], for B = {_ROWS} it gave {what}")
@@ -280,11 +282,13 @@ def _parts_of(x: Any) -> dict[str, Any]:
 def _build_own(config: PolicyConfig, space: gym.Space[Any]) -> nn.Module:
     created = load_class(config.encoder, nn.Module, "policy.encoder")
     try:
-        module: nn.Module = created(space, **config.encoder_kwargs)
+        module: nn.Module = created(space, **from_environment(config.encoder_kwargs, "policy.encoder_kwargs"))
     except GymnastError:
         raise
     except Exception as error:
-        given = f" and policy.encoder_kwargs {config.encoder_kwargs}" if config.encoder_kwargs else ""
+        given = (
+            f" and policy.encoder_kwargs {redacted(config.encoder_kwargs)}" if config.encoder_kwargs else ""
+        )
         raise GymnastError(
             f"policy.encoder '{config.encoder}' could not be built with the space {space}{given}:"
             f" {type(error).__name__}: {error}"

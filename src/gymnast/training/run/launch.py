@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.config.dump import dump_config
-from gymnast.config.load import ResolvedConfig, load_config
+from gymnast.config.load import ResolvedConfig
 from gymnast.config.schema import Config
 from gymnast.envs.measure.sameness import warn_of_same_copies
 from gymnast.errors import GymnastError, RunFailed
@@ -24,6 +24,7 @@ from gymnast.policies.device import limit_threads
 from gymnast.runs.checkpoint import Checkpoint, keep_configs, rewind
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
+from gymnast.runs.trust import load_run_config, mark_run, refuse_secrets
 from gymnast.training.loop import run_loop
 from gymnast.training.notices import passed_on
 from gymnast.training.requests import AnyOf
@@ -50,6 +51,7 @@ def start_run(
 ) -> tuple[RunFolder, Outcome]:
     """Train as a new run. The folder is created only when everything else is built."""
     check_videos(resolved.config)
+    refuse_secrets(resolved.config)
     notices: list[str] = []
     with passed_on(notices.append):
         config = with_measured_envs(resolved.config, observers.console)
@@ -75,6 +77,8 @@ def start_run(
             notices.append(notice)
         run = create_run(root, resolved.name, dump_config(config), info)
         with run.lock():
+            with passed_on(notices.append):
+                mark_run(run, config)
             return run, _train(run, resolved.name, session, notices, observers, builders, row={})
     finally:
         session.close()
@@ -90,13 +94,19 @@ def continue_run(
     overrides: Overrides,
     fresh_optimizer: bool,
     observers: Observers,
+    *,
+    trust: bool = False,
 ) -> Outcome:
-    """Continue from the last intact checkpoint; from the beginning if nothing was trained yet."""
+    """Continue from the last intact checkpoint; from the beginning if nothing was trained yet.
+
+    A run that was made elsewhere continues if it is trusted, and counts as made here from then on.
+    """
     notices: list[str] = []
     with run.lock():
         with passed_on(notices.append):
             check_something_to_resume(run)
-            config = load_config(str(config_to_resume(run, notices)), overrides).config
+            config = load_run_config(run, overrides, file=config_to_resume(run, notices), trust=trust)
+            refuse_secrets(config)
             config = with_measured_envs(config, observers.console)
             check_videos(config)
             builders = prepare_sinks(config.sinks)
@@ -120,6 +130,8 @@ def continue_run(
             if text != run.config_text():
                 keep_configs(run)
             run.note_resume(steps, info, text)
+            with passed_on(notices.append):
+                mark_run(run, config)
             name = str(run.info().get("name") or config.env.id)
             return _train(run, name, session, notices, observers, builders, row)
         finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
+from gymnast.redact import redact
 from gymnast.runs.files import open_append, write_failed
 
 
@@ -25,7 +26,7 @@ class RunLog:
     def write(self, text: str) -> None:
         stamp = datetime.now(UTC).isoformat(timespec="seconds")
         try:
-            self._file.write("".join(f"{stamp} {line}\n" for line in text.splitlines()))
+            self._file.write("".join(f"{stamp} {line}\n" for line in redact(text).splitlines()))
         except OSError as error:
             raise write_failed(self._path, error) from error
 

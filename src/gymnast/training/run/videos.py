@@ -76,6 +76,7 @@ class RunVideos:
                 max_steps=settings.max_steps,
                 stochastic=self.config.eval.stochastic,
                 fps=settings.fps,
+                trust=True,  # this very process trained with the config
             )
             note(f"video: {_shown(video.path)}")
 

@@ -240,7 +240,7 @@ def build_game(config: EnvConfig, *, training: bool, render_mode: str | None) ->
         action_masks=config.action_masks,
         shaped=training,
         render_mode=render_mode,
-        **config.kwargs,
+        **config.resolved_kwargs,
     )
     if config.max_episode_steps is not None:
         env = gym.wrappers.TimeLimit(env, config.max_episode_steps)

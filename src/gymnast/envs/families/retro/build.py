@@ -26,7 +26,7 @@ def build_game(config: EnvConfig, *, training: bool, render_mode: str | None) ->
     table = TABLES.get(name, GameTable())
     known = _Variables(name, settings, table, library.variables(folder))
     shares = resolve_shares(settings.rewards, table.rewards, known.all_of_them, name)
-    arguments = {"state": config.state, "actions": config.actions, **config.kwargs}
+    arguments = {"state": config.state, "actions": config.actions, **config.resolved_kwargs}
     env: gym.Env[Any, Any] = RetroGame(
         name,
         obs=settings.obs,
