@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnast.api.run import Run, read_checkpoint
+from gymnast.api.run import Run, log_printed, read_checkpoint
 from gymnast.errors import GymnastError, RunFailed
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def evaluate(
     if episodes < 1:
         raise GymnastError(f"episodes must be at least 1, got {episodes}")
     arrays, checkpoint, config = read_checkpoint(reference, runs_dir)
+    log_printed(checkpoint.run)
     seed = evaluation_seed(config) if seed is None else seed
     n_envs = config.eval.n_envs if n_envs is None else n_envs
     envs = build_evaluation_envs(config, episodes=episodes, n_envs=n_envs, seed=seed)

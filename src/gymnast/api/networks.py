@@ -58,7 +58,7 @@ def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None)
     that of one.
     """
     from gymnast.envs.mix.build import policy_spaces
-    from gymnast.envs.single import make_env
+    from gymnast.envs.single import close_env, make_env
     from gymnast.policies.load import load_policy as rebuild_policy
 
     arrays, _, config = read_checkpoint(run, runs_dir)
@@ -68,7 +68,7 @@ def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None)
     try:
         return rebuild_policy(config, env.observation_space, env.action_space, arrays)
     finally:
-        env.close()
+        close_env(env)
 
 
 def load_task_policy(

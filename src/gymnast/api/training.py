@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,16 @@ def _observers(
     from gymnast.training.run.observers import Observers
 
     return Observers(console or QuietConsole(), requests or AnyOf(), tuple(sinks), tuple(hooks))
+
+
+def captured_output() -> AbstractContextManager[None]:
+    """Inside it, what envs print goes to the run's log, or to standard error at the end if there is none.
+
+    It redirects the descriptors 1 and 2 of the whole process; consoles still write where they did.
+    """
+    from gymnast.processes.output import captured
+
+    return captured()
 
 
 def parse_count(text: str) -> int:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnast.api.run import Run, find_checkpoint, folder_of
+from gymnast.api.run import Run, find_checkpoint, folder_of, log_printed
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def record_video(
         if value < 1:
             raise GymnastError(f"{name} must be at least 1, got {value}")
     checkpoint = find_checkpoint(reference, runs_dir)
+    log_printed(checkpoint.run)
     video = record_checkpoint(
         checkpoint,
         episodes=episodes,
@@ -89,6 +90,7 @@ def progress_video(
     if checkpoints < 1:
         raise GymnastError(f"checkpoints must be at least 1, got {checkpoints}")
     folder = folder_of(run, runs_dir)
+    log_printed(folder)
     video, chosen = record_progress(
         folder,
         checkpoints=checkpoints,

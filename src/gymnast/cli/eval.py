@@ -49,9 +49,10 @@ def evaluate(
       gymnast eval @last/@last --episodes 20
       gymnast eval k3v --stochastic --json  a run by the start of its id
     """
-    result = api.evaluate(
-        reference, episodes=episodes, stochastic=stochastic, seed=seed, n_envs=n_envs, runs_dir=runs_dir
-    )
+    with api.captured_output():
+        result = api.evaluate(
+            reference, episodes=episodes, stochastic=stochastic, seed=seed, n_envs=n_envs, runs_dir=runs_dir
+        )
     print(json.dumps(result.to_json()) if as_json else _block(result))
 
 

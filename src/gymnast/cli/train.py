@@ -124,18 +124,19 @@ def train(
     from gymnast.metrics.sinks.console import build_console
     from gymnast.training.run.keys import TerminalKeys, keys_help
 
-    console = build_console(quiet=quiet, json=as_json, keys=keys_help())
-    requests = TerminalKeys(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
     shared: dict[str, Any] = {"overrides": overrides, "max_env_steps": steps, "wall_time": seconds}
-    shared |= {"runs_dir": runs_dir, "console": console, "requests": requests}
-    try:
-        with requests:
-            if reference is not None:
-                run = api.train(reference, init_from=init_from, **shared)
-            else:
-                run = api.resume(resume or LAST, fresh_optimizer=fresh_optimizer, **shared)
-    finally:
-        console.close()
+    with api.captured_output():
+        console = build_console(quiet=quiet, json=as_json, keys=keys_help())
+        requests = TerminalKeys(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
+        shared |= {"runs_dir": runs_dir, "console": console, "requests": requests}
+        try:
+            with requests:
+                if reference is not None:
+                    run = api.train(reference, init_from=init_from, **shared)
+                else:
+                    run = api.resume(resume or LAST, fresh_optimizer=fresh_optimizer, **shared)
+        finally:
+            console.close()
 
     with suppress(OSError):  # the run is saved and its exit code holds, even if nobody reads this
         if as_json:

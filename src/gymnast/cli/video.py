@@ -63,17 +63,18 @@ def record(
       gymnast video record @last/@last --episodes 3
       gymnast video record k3v/@best --seed 7 --out landing.mp4
     """
-    video = api.record_video(
-        reference,
-        episodes=episodes,
-        max_steps=max_steps,
-        stochastic=stochastic,
-        seed=seed,
-        task=task,
-        fps=fps,
-        out=out,
-        runs_dir=runs_dir,
-    )
+    with api.captured_output():
+        video = api.record_video(
+            reference,
+            episodes=episodes,
+            max_steps=max_steps,
+            stochastic=stochastic,
+            seed=seed,
+            task=task,
+            fps=fps,
+            out=out,
+            runs_dir=runs_dir,
+        )
     _show(video, as_json)
 
 
@@ -102,17 +103,18 @@ def progress(
       gymnast video progress
       gymnast video progress k3v --checkpoints 8 --seconds 5 --out lander.mp4
     """
-    video = api.progress_video(
-        run,
-        checkpoints=checkpoints,
-        seconds=seconds,
-        stochastic=stochastic,
-        seed=seed,
-        task=task,
-        fps=fps,
-        out=out,
-        runs_dir=runs_dir,
-    )
+    with api.captured_output():
+        video = api.progress_video(
+            run,
+            checkpoints=checkpoints,
+            seconds=seconds,
+            stochastic=stochastic,
+            seed=seed,
+            task=task,
+            fps=fps,
+            out=out,
+            runs_dir=runs_dir,
+        )
     _show(video, as_json)
     if not as_json:
         steps = ", ".join(f"{steps:,}" for steps in video.checkpoints)

@@ -13,6 +13,7 @@ from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import (
     active_wrappers,
     check_masks,
+    close_env,
     episode_values,
     make_env,
     one_per_process,
@@ -153,7 +154,7 @@ def _in_process(
         check_spaces(first.observation_space, first.action_space, config.id)
         check_masks(config, first.action_space)
     except GymnastError:
-        first.close()
+        close_env(first)
         raise
     others = [make_env(config, training=training, render_mode=render_mode) for _ in seeds[1:]]
     return InProcessEnvs(

@@ -50,9 +50,11 @@ class Step:
 class EnvFailure(Exception):
     """An env raised, returned NaN or was lost for good: which one, with which seed, and why."""
 
-    def __init__(self, index: int, seed: int, reason: str) -> None:
+    def __init__(self, index: int, seed: int, reason: str, trace: str = "") -> None:
         super().__init__(f"env {index} (seed {seed}) {reason}")
         self.index, self.seed, self.reason = index, seed, reason
+        if trace:  # where it was raised, in another process
+            self.add_note(trace)
 
 
 class Envs(Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 
 from gymnast.envs.families.table import OTHER, family_of
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import find_spec, make_env, names_after, own_names
+from gymnast.envs.single import close_env, find_spec, make_env, names_after, own_names
 from gymnast.envs.wrappers.combinations import labels_of, own_labels
 from gymnast.errors import GymnastError
 from gymnast.spaces.action_form import ActionForm, why_not_supported
@@ -54,7 +54,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
         made_labels, env_labels = labels_of(env), own_labels(env)
         described = _first_sentence(type(env.unwrapped).__doc__ or "")
     finally:
-        env.close()
+        close_env(env)
     registered = find_spec(config.id)
     given = config.spec
     entry_point = registered.entry_point if registered is not None else None

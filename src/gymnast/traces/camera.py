@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import make_env
+from gymnast.envs.single import close_env, make_env
 from gymnast.spaces.observation_form import ObservationForm
 from gymnast.traces.observation_picture import ObservationPicture
 
@@ -121,7 +121,7 @@ def build_camera(
     if not pictures:
         return Camera(env, None)
     if "rgb_array" in (env.metadata.get("render_modes") or ()):
-        env.close()
+        close_env(env)
         env = make_env(config, training=training, render_mode="rgb_array")
     return Camera(env, ObservationPicture(config.id, names))
 

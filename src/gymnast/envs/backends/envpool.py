@@ -18,7 +18,7 @@ import numpy as np
 from gymnast.envs.backends.in_process import Frame, episode_seed
 from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import active_wrappers, find_spec, make_env
+from gymnast.envs.single import active_wrappers, close_env, find_spec, make_env
 from gymnast.errors import MissingExtra, did_you_mean
 from gymnast.spaces.action_form import ActionForm, is_plain
 from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_action_space, plain_space
@@ -56,7 +56,7 @@ def build_envpool(config: EnvConfig, n_envs: int, seed: int) -> Envs:
     check_spaces(single.observation_space, single.action_space, config.id)
     limit = config.max_episode_steps or spec.max_episode_steps
     envs = EnvPoolEnvs(spec.id, n_envs, seed, limit, single.observation_space, single.action_space)
-    single.close()
+    close_env(single)
     return envs
 
 

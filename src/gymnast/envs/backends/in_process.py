@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
 
 from gymnast.envs import states as carrying
 from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
+from gymnast.envs.single import close_env
 from gymnast.envs.states import EnvState
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, described
 from gymnast.spaces.action_form import ActionForm, is_plain
 from gymnast.spaces.masks import MaskReader
 from gymnast.spaces.observation_form import ObservationForm
@@ -190,7 +191,7 @@ class InProcessEnvs(StepsWhenReceived):
         except EnvFailure:
             raise
         except Exception as error:
-            raise EnvFailure(index, self.seeds[index], f"raised {type(error).__name__}: {error}") from error
+            raise EnvFailure(index, self.seeds[index], _raised(error, "step")) from error
         if first_obs:
             obs -= first_obs
         self._check_finite(obs, rewards)
@@ -205,9 +206,7 @@ class InProcessEnvs(StepsWhenReceived):
         try:
             ob, info = self._envs[index].reset(seed=seed)
         except Exception as error:
-            raise EnvFailure(
-                index, self.seeds[index], f"raised {type(error).__name__} on reset: {error}"
-            ) from error
+            raise EnvFailure(index, self.seeds[index], _raised(error, "reset")) from error
         # Here, since assigning would broadcast a wrong shape in silence.
         if (misfit := self._seen.misfit(ob)) is not None:
             raise EnvFailure(index, self.seeds[index], misfit)
@@ -347,12 +346,26 @@ class InProcessEnvs(StepsWhenReceived):
                 if frame.masks is not None:
                     _fill(frame.masks, index, state["mask"])
             except Exception as error:
-                reason = f"could not begin from the state given: {type(error).__name__}: {error}"
+                reason = f"could not begin from the state given: {described(error)}"
                 raise EnvFailure(index, self.seeds[index], reason) from error
 
     def close(self) -> None:
         for env in self._envs:
-            env.close()
+            close_env(env)
+
+
+_RETURNS = {
+    "reset": "reset(seed=…, options=…) must return 2 values, an observation and an info dict",
+    "step": "step must return 5 values: observation, reward, terminated, truncated, info",
+}
+
+
+def _raised(error: Exception, call: Literal["reset", "step"]) -> str:
+    """What a call raised and where; an env written for the older Gym is recognised by what it returns."""
+    on = " on reset" if call == "reset" else ""
+    reason = f"raised {type(error).__name__}{on}{described(error).removeprefix(type(error).__name__)}"
+    old_form = ("values to unpack", "cannot unpack", "keyword argument 'seed'", "keyword argument 'options'")
+    return f"{reason}; {_RETURNS[call]}" if any(part in str(error) for part in old_form) else reason
 
 
 def _fill(array: np.ndarray, index: int, raw: bytes) -> None:

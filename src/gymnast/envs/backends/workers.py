@@ -22,7 +22,15 @@ from gymnast.envs.backends.worker_process import Answer, Command
 from gymnast.envs.contract import EnvFailure, Step
 from gymnast.envs.measure.cache import cores_of_a_group
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import check_masks, episode_values, find_spec, is_alone, make_env, reward_parts
+from gymnast.envs.single import (
+    check_masks,
+    close_env,
+    episode_values,
+    find_spec,
+    is_alone,
+    make_env,
+    reward_parts,
+)
 from gymnast.envs.states import (
     EnvState,
     can_carry,
@@ -88,7 +96,7 @@ class WorkerEnvs:
             check_spaces(probe.observation_space, probe.action_space, config.id)
             check_masks(config, probe.action_space)
         finally:
-            probe.close()  # an emulator may be alone in its process, and this one is never stepped
+            close_env(probe)  # an emulator may be alone in its process, and this one is never stepped
         self.n_envs = len(seeds)
         self.seeds = list(seeds)
         self.observation_space = plain_space(probe.observation_space)

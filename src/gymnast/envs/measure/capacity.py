@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gymnast.envs.measure.memory import available_memory, shown_memory
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import make_env
+from gymnast.envs.single import close_env, make_env
 from gymnast.errors import GymnastError
 from gymnast.spaces.plain import array_type, check_spaces, plain_space
 
@@ -38,7 +38,7 @@ def observation_bytes(config: EnvConfig) -> int:
         check_spaces(env.observation_space, env.action_space, config.id)
         shape, dtype = array_type(plain_space(env.observation_space))
     finally:
-        env.close()
+        close_env(env)
     size = dtype.itemsize
     for length in shape:
         size *= length

@@ -18,7 +18,7 @@ from gymnast.envs.measure.cache import measured_key, recall, remember, usable_co
 from gymnast.envs.measure.cell import Measured
 from gymnast.envs.measure.memory import available_memory, shown_memory
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import make_env, one_per_process
+from gymnast.envs.single import close_env, make_env, one_per_process
 from gymnast.errors import GymnastError
 from gymnast.processes.messages import has_arrived, receive, send
 from gymnast.processes.start import how_it_ended, start_child
@@ -100,7 +100,7 @@ def tune(
         raise GymnastError(
             "the envs of a mix cannot be measured together: measure one, say env.n_envs yourself"
         )
-    make_env(config).close()  # what is wrong with the config itself is told at once
+    close_env(make_env(config))  # what is wrong with the config itself is told at once
     cells: list[Cell] = []
     for cell in _cells(config, sorted(set(n_envs)), brief):
         done = _too_large(cell, cells) or _run(config, cell, seconds)

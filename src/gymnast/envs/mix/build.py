@@ -12,7 +12,7 @@ from gymnast.envs.contract import Envs
 from gymnast.envs.mix.form import MixForm
 from gymnast.envs.mix.mixed import MixedEnvs
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import make_env, one_per_process
+from gymnast.envs.single import close_env, make_env, one_per_process
 from gymnast.errors import GymnastError, did_you_mean
 from gymnast.spaces.plain import check_spaces, plain_action_space, plain_space
 
@@ -106,7 +106,7 @@ def _plain_spaces(config: EnvConfig, training: bool) -> tuple[gym.Space[Any], gy
         check_spaces(env.observation_space, env.action_space, config.id)
         return plain_space(env.observation_space), plain_action_space(env.action_space)
     finally:
-        env.close()
+        close_env(env)
 
 
 def shares(weights: Sequence[float], n_envs: int) -> list[int]:

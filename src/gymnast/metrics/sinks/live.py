@@ -6,6 +6,7 @@ thread would slow down the training it shows.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console as Terminal
+from rich.console import ConsoleDimensions
 from rich.live import Live
 from rich.text import Text
 
@@ -33,6 +35,7 @@ from gymnast.metrics.sinks.console import (
 )
 from gymnast.metrics.sinks.sink import Style
 from gymnast.metrics.sinks.sparkline import History, sparkline
+from gymnast.processes import output
 
 if TYPE_CHECKING:
     from gymnast.training.run.outcome import Outcome
@@ -96,11 +99,27 @@ class _Figure:
         return self.value - self._marks[0][1]
 
 
+class _UserTerminal(Terminal):
+    """The user's terminal, also while standard output leads elsewhere."""
+
+    def __init__(self, *, highlight: bool) -> None:
+        super().__init__(highlight=highlight, file=output.stdout())
+
+    @property  # type: ignore[misc]  # nothing sets it
+    def size(self) -> ConsoleDimensions:
+        if not output.is_captured() or "COLUMNS" in os.environ:
+            return super().size
+        try:
+            return ConsoleDimensions(*os.get_terminal_size(self.file.fileno()))
+        except OSError:
+            return super().size
+
+
 class LiveConsole(Console):
     """A rich live view that redraws itself from `updated`, `evaluating` and `collecting`."""
 
     def __init__(self, terminal: Terminal | None = None, keys: str = "") -> None:
-        self._terminal = terminal if terminal is not None else Terminal(highlight=False)
+        self._terminal = terminal if terminal is not None else _UserTerminal(highlight=False)
         self._keys = keys
         self._live: Live | None = None
         self._header: RunHeader | None = None
@@ -176,7 +195,13 @@ class LiveConsole(Console):
         """A new frame below whatever was printed meanwhile."""
         if self._live is None and self._header is not None:
             self._live = Live(
-                self._frame(), console=self._terminal, auto_refresh=False, vertical_overflow="crop"
+                self._frame(),
+                console=self._terminal,
+                auto_refresh=False,
+                vertical_overflow="crop",
+                # What an env prints belongs above the frame only where no log takes it.
+                redirect_stdout=not output.is_captured(),
+                redirect_stderr=not output.is_captured(),
             )
             with self._writing():
                 self._live.start(refresh=True)
