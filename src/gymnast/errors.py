@@ -6,6 +6,7 @@ import difflib
 import os
 import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class GymnastError(Exception):
@@ -39,13 +40,12 @@ def described(error: BaseException) -> str:
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     files = [(frame.f_code.co_filename, frame.f_lineno) for frame in frames]
-    theirs = [place for place in files if not _is_ours(place[0])]
-    places = [place for place in theirs if not _is_library(place[0])] or theirs
+    places = [place for place in files if not _is_ours(place[0]) and not _is_library(place[0])]
     if isinstance(error, SyntaxError) and error.filename is not None:
         places, text = [(error.filename, error.lineno or 0)], error.msg
     else:
         text = str(error)
-    place = f" ({os.path.basename(places[-1][0])}:{places[-1][1]})" if places else ""  # noqa: PTH119
+    place = f" ({Path(places[-1][0]).name}:{places[-1][1]})" if places else ""
     return f"{type(error).__name__}{f': {text}' if text else ''}{place}"
 
 
@@ -57,7 +57,9 @@ def _is_library(file: str) -> bool:
     """Whether the file is of a package that env authors call, or of Python itself."""
     _, _, package = file.rpartition(f"site-packages{os.sep}")
     if package != file:
-        return package.startswith(tuple(f"{name}{os.sep}" for name in ("gymnasium", "numpy", "torch")))
+        parts = Path(package).parts
+        is_env = parts[:2] == ("gymnasium", "envs") and parts[-1] != "registration.py"
+        return parts[0] in ("gymnasium", "numpy", "torch") and not is_env
     return file.startswith(("<frozen", os.path.dirname(os.__file__) + os.sep))  # noqa: PTH120
 
 

@@ -35,6 +35,9 @@ def train(
     `console` shows progress, `requests` may ask for something while it trains, `sinks` get a report per
     update, and `hooks` may change hyperparameters or stop the run.
     """
+    if console is not None:  # at once: what comes next may import and build for a while
+        console.note(f"setting up {reference} …")
+
     from gymnast.config.load import load_config
     from gymnast.runs.store import runs_root
     from gymnast.training.run.launch import start_run
@@ -58,9 +61,12 @@ def resume(
     hooks: Sequence[Hook] = (),
 ) -> Run:
     """Resume a run from its last checkpoint: exactly, or with changed settings."""
+    folder = folder_of(run, runs_dir)
+    if console is not None:
+        console.note(f"setting up run {folder.id} …")
+
     from gymnast.training.run.launch import continue_run
 
-    folder = folder_of(run, runs_dir)
     changes = _with_budget(overrides, max_env_steps, wall_time)
     observers = _observers(console, requests, sinks, hooks)
     return Run(folder, continue_run(folder, changes, fresh_optimizer, observers))

@@ -136,6 +136,16 @@ def find_layers(
     return _without_preset(reference, name, variant, folders, overrides)
 
 
+def variants_for_a_cpu(name: str) -> list[str]:
+    """Of a variant that is called after GPUs, such as ALE/Pong-v5:ppo-gpu: its siblings that are not."""
+    env_id, variant = split_reference(name)
+    if variant is None or "gpu" not in variant.split("-"):
+        return []
+    files = [read_config_file(path) for path in files_named(env_id, config_folders())]
+    known = next((file.variants for file in files if variant in file.variants), {})
+    return [f"{env_id}:{other}" for other in known if "gpu" not in other.split("-")]
+
+
 def _check_reference(reference: str, name: str, variant: str | None) -> None:
     """Raise GymnastError for what cannot be a name, before it is looked for."""
     if not reference.strip():

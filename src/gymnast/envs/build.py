@@ -23,6 +23,7 @@ from gymnast.envs.wrappers import check_wrapper, gives_masks
 from gymnast.errors import GymnastError, did_you_mean
 from gymnast.spaces.plain import check_spaces
 
+_MANY = 100_000  # copies; fewer fit anywhere
 BACKENDS = ("sync", "workers", "native", "envpool")
 
 
@@ -55,6 +56,10 @@ def build_envs(
         )
     n_envs = config.copies if n_envs is None else n_envs
     _check_masks_wanted(config, training)
+    if n_envs > _MANY:  # also for evaluation, which keeps no rollout
+        from gymnast.envs.measure.capacity import check_fits
+
+        check_fits(config, n_envs, 1)
     seeds = env_seeds(seed, n_envs)
 
     def build(name: str, groups: int = groups) -> Envs:

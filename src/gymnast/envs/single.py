@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,6 @@ from gymnast.errors import GymnastError, MissingExtra, described, did_you_mean
 from gymnast.import_path import import_module, load_class
 from gymnast.spaces.action_form import ActionForm
 
-logger = logging.getLogger("gymnast")
-
-_warned: set[str] = set()
 _PRESETS = Path(__file__).parent.parent / "presets"
 
 
@@ -260,15 +256,13 @@ def _no_space(config: EnvConfig, name: str, reason: str) -> str:
     )
 
 
-def close_env(env: gym.Env[Any, Any]) -> None:
-    """Close an env; an error in that is logged and ends nothing, since the env is not needed any more."""
+def close_env(env: gym.Env[Any, Any]) -> str | None:
+    """Close an env that is not needed any more; an error in that ends nothing, and is returned in words."""
     try:
         env.close()
     except Exception as error:
-        problem = f"close() of {type(env.unwrapped).__name__} raised {described(error)}"
-        if problem not in _warned:  # each copy would repeat it
-            _warned.add(problem)
-            logger.warning("%s", problem)
+        return f"close() of {type(env.unwrapped).__name__} raised {described(error)}"
+    return None
 
 
 def _entry_class(spec: gym.envs.registration.EnvSpec) -> Any:

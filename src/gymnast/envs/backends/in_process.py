@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -350,8 +351,9 @@ class InProcessEnvs(StepsWhenReceived):
                 raise EnvFailure(index, self.seeds[index], reason) from error
 
     def close(self) -> None:
-        for env in self._envs:
-            close_env(env)
+        for problem in dict.fromkeys(close_env(env) for env in self._envs):  # of all copies once
+            if problem is not None:
+                logging.getLogger("gymnast").warning("%s", problem)
 
 
 _RETURNS = {

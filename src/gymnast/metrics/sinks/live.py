@@ -110,9 +110,10 @@ class _UserTerminal(Terminal):
         if not output.is_captured() or "COLUMNS" in os.environ:
             return super().size
         try:
-            return ConsoleDimensions(*os.get_terminal_size(self.file.fileno()))
+            columns, lines = os.get_terminal_size(self.file.fileno())
         except OSError:
             return super().size
+        return ConsoleDimensions(columns or 80, lines or 25)  # a terminal may not know
 
 
 class LiveConsole(Console):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.config.dump import dump_config
-from gymnast.config.load import ResolvedConfig, load_config
+from gymnast.config.load import ResolvedConfig, load_config, variants_for_a_cpu
 from gymnast.config.schema import Config
 from gymnast.envs.measure.sameness import warn_of_same_copies
 from gymnast.errors import GymnastError, RunFailed
@@ -21,7 +21,7 @@ from gymnast.metrics.sinks.console import RunHeader
 from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.metrics.sinks.sink import Sink, Sinks
 from gymnast.metrics.sinks.table import SinkBuilder, prepare_sinks
-from gymnast.policies.device import limit_threads
+from gymnast.policies.device import has_gpu, limit_threads
 from gymnast.processes import output
 from gymnast.runs.checkpoint import Checkpoint, latest_intact, list_checkpoints, load_checkpoint, rewind
 from gymnast.runs.provenance import describe_process
@@ -52,6 +52,9 @@ def start_run(
 ) -> tuple[RunFolder, Outcome]:
     """Train as a new run. The folder is created only when everything else is built."""
     check_videos(resolved.config)
+    if (others := variants_for_a_cpu(resolved.name)) and not has_gpu(resolved.config.device):
+        hint = f"this preset is made for a GPU; on a CPU use {' or '.join(others[:2])}"
+        observers.console.note(hint)
     notices: list[str] = []
     with passed_on(notices.append):
         config = with_measured_envs(resolved.config, observers.console)
