@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -129,12 +130,21 @@ def find_spec(env_id: str) -> gym.envs.registration.EnvSpec | None:
     spec = gym.registry.get(env_id)
     if spec is None or registered_family(env_id).is_older_id(env_id):
         hint = _older_hint(env_id) or did_you_mean(env_id, [*own, *known_ids()])
-        if registers is not None:
+        if registers is not None and _is_of_old_gym(env_id):
+            found = f"; '{registers}' registers it with the older Gym, which is not supported"
+        elif registers is not None:
             found = f"; importing '{registers}' registers no environment of that name"
         else:
             found = f"; if a package registers it, name that too: package:{env_id}"
         raise GymnastError(f"unknown environment '{env_id}'{hint}{found}")
     return spec
+
+
+def _is_of_old_gym(env_id: str) -> bool:
+    """Whether the package that is imported belongs to Gymnasium's predecessor, which has its own registry."""
+    old = sys.modules.get("gym.envs.registration")
+    known = vars(old).get("registry", {}) if old is not None else {}
+    return env_id in (known if isinstance(known, dict) else getattr(known, "env_specs", {}))
 
 
 def _older_hint(env_id: str) -> str:
@@ -221,8 +231,9 @@ def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
     except TypeError as error:
         _check_argument_names(config, created)
         given = f" with env.kwargs {config.kwargs}" if config.kwargs else ""
+        hint = "; env.kwargs gives arguments" if "required" in str(error) and not given else ""
         raise GymnastError(
-            f"environment '{config.id}'{given} could not be built: {described(error)}"
+            f"environment '{config.id}'{given} could not be built: {described(error)}{hint}"
         ) from error
     except Exception as error:
         raise GymnastError(f"environment '{config.id}' could not be built: {described(error)}") from error

@@ -208,6 +208,8 @@ class InProcessEnvs(StepsWhenReceived):
             ob, info = self._envs[index].reset(seed=seed)
         except Exception as error:
             raise EnvFailure(index, self.seeds[index], _raised(error, "reset")) from error
+        if not isinstance(info, dict):
+            raise EnvFailure(index, self.seeds[index], f"gave no info on reset; {_RETURNS['reset']}")
         # Here, since assigning would broadcast a wrong shape in silence.
         if (misfit := self._seen.misfit(ob)) is not None:
             raise EnvFailure(index, self.seeds[index], misfit)

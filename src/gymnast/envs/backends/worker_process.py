@@ -6,6 +6,7 @@ ends when its pipe closes, so it never outlives the process that started it.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import traceback
@@ -65,9 +66,11 @@ def main(command_fd: int, answer_fd: int, memory_fd: int) -> None:
 def register(registration: str | None) -> None:
     """Make an env known here that the parent may have registered at run time."""
     if registration is not None:
-        spec = gym.envs.registration.EnvSpec.from_json(registration)
+        given = json.loads(registration)
+        spec = gym.envs.registration.EnvSpec.from_json(given["spec"])
         with suppress(GymnastError):  # unknown so far
-            find_spec(spec.id)  # a library that registers it does so now, and does not find it taken
+            # A package that registers it does so now: later it would find it taken, and warn about that.
+            find_spec(given["prefix"] + spec.id)
         gym.registry.setdefault(spec.id, spec)
 
 

@@ -80,9 +80,11 @@ def registration(config: EnvConfig) -> str | None:
             raise GymnastError(f"its class {name} is not at the top of an importable module")
         entry_point = f"{module}:{name}"
     try:
-        return dataclasses.replace(spec, entry_point=entry_point, vector_entry_point=None).to_json()
+        text = dataclasses.replace(spec, entry_point=entry_point, vector_entry_point=None).to_json()
     except TypeError as error:
         raise GymnastError(f"its registration holds more than plain values ({error})") from error
+    module, colon, _ = config.id.rpartition(":")
+    return json.dumps({"prefix": module + colon, "spec": text})
 
 
 class WorkerEnvs:
