@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 _MOST_SHOWN = 80  # characters of a long value
 _LONG_LINE = 1200  # characters of a message's line; what is longer has values in it that nothing marks
@@ -62,6 +65,36 @@ class MissingExtra(GymnastError):
 
 class MissingGame(GymnastError):
     """A game whose own files, such as a ROM, only the user can provide."""
+
+
+def described(error: BaseException) -> str:
+    """'ValueError: no such track (my_env.py:42)': an error of someone else's code, and where it was raised.
+
+    The place is the innermost one that is neither ours nor Gymnasium's, NumPy's or Python's own.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    files = [(frame.f_code.co_filename, frame.f_lineno) for frame in frames]
+    places = [place for place in files if not _is_ours(place[0]) and not _is_library(place[0])]
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        places, text = [(error.filename, error.lineno or 0)], error.msg
+    else:
+        text = str(error)
+    place = f" ({Path(places[-1][0]).name}:{places[-1][1]})" if places else ""
+    return f"{type(error).__name__}{f': {text}' if text else ''}{place}"
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(os.path.dirname(__file__) + os.sep)  # noqa: PTH120
+
+
+def _is_library(file: str) -> bool:
+    """Whether the file is of a package that env authors call, or of Python itself."""
+    _, _, package = file.rpartition(f"site-packages{os.sep}")
+    if package != file:
+        parts = Path(package).parts
+        is_env = parts[:2] == ("gymnasium", "envs") and parts[-1] != "registration.py"
+        return parts[0] in ("gymnasium", "numpy", "torch") and not is_env
+    return file.startswith(("<frozen", os.path.dirname(os.__file__) + os.sep))  # noqa: PTH120
 
 
 def nearest(word: str, choices: Iterable[str], count: int = 3) -> list[str]:

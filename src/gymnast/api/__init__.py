@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from gymnast.api.traces import save_trace as save_trace
     from gymnast.api.traces import steps_csv as steps_csv
     from gymnast.api.traces import steps_table as steps_table
+    from gymnast.api.training import captured_output as captured_output
     from gymnast.api.training import parse_count as parse_count
     from gymnast.api.training import parse_duration as parse_duration
     from gymnast.api.training import resume as resume
@@ -103,7 +104,7 @@ if TYPE_CHECKING:
     from gymnast.api.video import record_video as record_video
 
 _PUBLIC: dict[str, str] = {  # module → the names it offers
-    "training": "train resume parse_count parse_duration",
+    "training": "train resume parse_count parse_duration captured_output",
     "run": "Run Overrides",
     "runs": "RunEntry RunSummary Comparison list_runs show_run compare_runs best_runs delete_runs find_run"
     " runs_folder",

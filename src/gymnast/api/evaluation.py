@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnast.api.arguments import maybe_whole, whole
-from gymnast.api.run import Overrides, Run, read_checkpoint
+from gymnast.api.run import Overrides, Run, log_printed, read_checkpoint
 from gymnast.errors import RunFailed
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def evaluate(
     episodes, seed = whole("episodes", episodes, 1), maybe_whole("seed", seed)
     n_envs = maybe_whole("n_envs", n_envs, 1)
     arrays, checkpoint, config = read_checkpoint(reference, runs_dir, overrides=overrides, trust=trust)
+    log_printed(checkpoint.run)
     spec = read_spec(config.env)
     if (notice := limit_notice(config, spec)) is not None:
         logging.getLogger("gymnast").warning("%s", notice)

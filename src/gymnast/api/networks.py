@@ -71,7 +71,7 @@ def load_policy(
     try:
         return rebuild_policy(config, env.observation_space, env.action_space, arrays)
     finally:
-        close_env(env.close, config.env.id)
+        close_env(env)
 
 
 def load_task_policy(

@@ -70,6 +70,16 @@ def _reference(run: str | Path) -> str:
     return str(run.absolute()) if isinstance(run, Path) else run
 
 
+def log_printed(run: RunFolder) -> None:
+    """What envs print from here on goes to the run's log, where it is captured (`captured_output`)."""
+    from functools import partial
+
+    from gymnast.processes.output import send_to
+    from gymnast.training.run.log import append_to_log
+
+    send_to(partial(append_to_log, run.log_path, mark="env: "))
+
+
 def find_checkpoint(reference: str | Path | Run, runs_dir: str | Path | None = None) -> Checkpoint:
     """The checkpoint that `RUN/CHECKPOINT` names; of a run alone its best, else its last."""
     from gymnast.runs import references

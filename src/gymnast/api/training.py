@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,9 @@ def train(
     update, and `hooks` may change hyperparameters or stop the run. `config_dirs` are searched for configs
     before the folders that always are.
     """
+    if console is not None:  # at once: what comes next may import and build for a while
+        console.note(f"setting up {reference} …")
+
     from gymnast.config.load import load_config
     from gymnast.runs.store import runs_root
     from gymnast.training.run.launch import start_run
@@ -65,9 +69,12 @@ def resume(
 
     `trust` lets a run from elsewhere import the code that it names, from now on without asking.
     """
+    folder = folder_of(run, runs_dir)
+    if console is not None:
+        console.note(f"setting up run {folder.id} …")
+
     from gymnast.training.run.launch import continue_run
 
-    folder = folder_of(run, runs_dir)
     changes = _with_budget(overrides, max_env_steps, wall_time)
     observers = _observers(console, requests, sinks, hooks)
     return Run(folder, continue_run(folder, changes, fresh_optimizer, observers, trust=trust))
@@ -81,6 +88,16 @@ def _observers(
     from gymnast.training.run.observers import Observers
 
     return Observers(console or QuietConsole(), requests or AnyOf(), tuple(sinks), tuple(hooks))
+
+
+def captured_output() -> AbstractContextManager[None]:
+    """Inside it, what envs print goes to the run's log, or to standard error at the end if there is none.
+
+    It redirects the descriptors 1 and 2 of the whole process; consoles still write where they did.
+    """
+    from gymnast.processes.output import captured
+
+    return captured()
 
 
 def parse_count(text: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnast.api.arguments import maybe_whole, whole
-from gymnast.api.run import Overrides, Run, find_checkpoint, folder_of
+from gymnast.api.run import Overrides, Run, find_checkpoint, folder_of, log_printed
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def record_video(
     episodes, max_steps = whole("episodes", episodes, 1), whole("max_steps", max_steps, 1)
     seed = maybe_whole("seed", seed)
     checkpoint = find_checkpoint(reference, runs_dir)
+    log_printed(checkpoint.run)
     video = record_checkpoint(
         checkpoint,
         episodes=episodes,
@@ -94,6 +95,7 @@ def progress_video(
 
     checkpoints, seed = whole("checkpoints", checkpoints, 1), maybe_whole("seed", seed)
     folder = folder_of(run, runs_dir)
+    log_printed(folder)
     video, chosen = record_progress(
         folder,
         checkpoints=checkpoints,

@@ -51,10 +51,11 @@ def show(
     references = [text for text in what if not _OVERRIDE.match(text)]
     if not references:
         raise GymnastError(f"no config is named; try: gymnast config show CartPole-v1:ppo {overrides[0]}")
-    shown = [
-        api.show_config(reference, overrides=overrides, config_dirs=config_dir or ())
-        for reference in references
-    ]
+    with api.captured_output():
+        shown = [
+            api.show_config(reference, overrides=overrides, config_dirs=config_dir or ())
+            for reference in references
+        ]
     if json:
         found = [config.to_json() for config in shown]
         echo_json(found[0] if len(found) == 1 else found)
@@ -85,7 +86,8 @@ def validate(
       gymnast config validate                  every packaged config and your own
       gymnast config validate my.yaml Taxi-v4
     """
-    results = api.validate_configs(what or (), config_dirs=config_dir or ())
+    with api.captured_output():
+        results = api.validate_configs(what or (), config_dirs=config_dir or ())
     valid = sum(result.ok for result in results)
     if json:
         echo_json([result.to_json() for result in results])

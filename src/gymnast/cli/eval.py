@@ -9,7 +9,7 @@ import typer
 
 from gymnast import api
 from gymnast.cli.options import CheckpointName, RunsDir
-from gymnast.cli.trust import Trust, ask_for_trust
+from gymnast.cli.trust import Trust, used_when_trusted
 from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def evaluate(
       gymnast eval @last env.kwargs.map_name=8x8
     """
     run, overrides = run_and_settings(reference, settings)
-    result = ask_for_trust(
+    result = used_when_trusted(
         trust,
         lambda trusted: api.evaluate(
             run,

@@ -14,7 +14,7 @@ from gymnast import api
 from gymnast.cli.completion import complete_checkpoint, complete_reference, complete_run
 from gymnast.cli.options import ConfigDirs, RunsDir
 from gymnast.cli.program import option_for, program
-from gymnast.cli.trust import Trust, ask_for_trust
+from gymnast.cli.trust import Trust, ask_for_trust, used_when_trusted
 from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
 
@@ -158,7 +158,7 @@ def train(
         finally:
             console.close()
 
-    run = ask_for_trust(trust, trained)
+    run = used_when_trusted(trust, trained)
 
     with suppress(OSError):  # the run is saved and its exit code holds, even if nobody reads this
         if as_json:

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from gymnast import api
 from gymnast.errors import GymnastError, UntrustedRun
 
 T = TypeVar("T")
@@ -15,6 +16,16 @@ T = TypeVar("T")
 Trust = Annotated[
     bool, typer.Option("--trust", help="Import the code that a run made elsewhere names, without asking.")
 ]
+
+
+def used_when_trusted(trust: bool, use: Callable[[bool], T]) -> T:
+    """`ask_for_trust` for what builds envs: what they print goes to the run's log."""
+
+    def use_captured(trusted: bool) -> T:
+        with api.captured_output():
+            return use(trusted)
+
+    return ask_for_trust(trust, use_captured)
 
 
 def ask_for_trust(trust: bool, use: Callable[[bool], T]) -> T:

@@ -10,7 +10,7 @@ import typer
 from gymnast import api
 from gymnast.cli.eval import Settings, run_and_settings
 from gymnast.cli.options import CheckpointName, RunName, RunsDir
-from gymnast.cli.trust import Trust, ask_for_trust
+from gymnast.cli.trust import Trust, used_when_trusted
 from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def record(
       gymnast video record k3v/@best --seed 7 --out landing.mp4
     """
     run, overrides = run_and_settings(reference, settings)
-    video = ask_for_trust(
+    video = used_when_trusted(
         trust,
         lambda trusted: api.record_video(
             run,
@@ -105,7 +105,7 @@ def progress(
       gymnast video progress k3v --checkpoints 8 --seconds 5 --out lander.mp4
     """
     reference, overrides = run_and_settings(run, settings)
-    video = ask_for_trust(
+    video = used_when_trusted(
         trust,
         lambda trusted: api.progress_video(
             reference,

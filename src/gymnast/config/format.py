@@ -109,8 +109,8 @@ def _canonical(path: Keys, data: dict[str, Any]) -> list[str]:
         return []
     depth = (1 if path[0] == "base" else 2) if is_preset else 0
     settings: Any = data
-    for key in path[:depth]:
-        settings = settings[key]
+    for name in path[:depth]:  # a variant's name may be a number, which YAML reads as one
+        settings = next((value for key, value in settings.items() if str(key) == name), None) or {}
     model = section_at(path[depth:], settings)
     extends = ["extends"] if len(path) == depth else []
     return extends + (list(model.model_fields) if model is not None else [])

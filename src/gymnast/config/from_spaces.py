@@ -34,7 +34,7 @@ def defaults_for(
         env_config = EnvConfig(id=env_id)  # validating the whole config reports what is wrong with it
     env = make_env(env_config)
     observations, actions = env.observation_space, env.action_space
-    close_env(env.close, env_id)
+    close_env(env)
     suits = ALGORITHMS[algo].without_preset
     config: dict[str, Any] = {
         "env": {"id": env_id, "n_envs": 8} | suits.get("env", {}),

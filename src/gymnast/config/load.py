@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
@@ -35,7 +37,9 @@ from gymnast.config.schema import Config
 from gymnast.errors import GymnastError, did_you_mean
 
 DEFAULT_ENV_STEPS = 1_000_000
-_IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(-v\d+)?")
+_LONGEST_NAME = 200  # what a file may be called, with room for a suffix
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_EXAMPLE = "write for example CartPole-v1:ppo, or see `gymnast envs`"
 
 
 class SeveralVariantsError(GymnastError):
@@ -112,6 +116,7 @@ def find_layers(
 ) -> tuple[str, str | None, list[Layer]]:
     """(name, variant, layers) of what `reference` means."""
     name, variant = split_reference(reference)
+    _check_reference(reference, name, variant)
     if name.endswith(SUFFIXES):
         file = read_config_file(Path(name).expanduser())
         variant = _variant_of([file], variant, name)
@@ -129,6 +134,38 @@ def find_layers(
         file = next(file for file in files if variant is None or variant in file.variants)
         return (f"{name}:{variant}" if variant else name), variant, layers_of(file, variant, folders)
     return _without_preset(reference, name, variant, folders, overrides)
+
+
+def variants_for_a_cpu(name: str) -> list[str]:
+    """Of a variant that is called after GPUs, such as ALE/Pong-v5:ppo-gpu: its siblings that are not."""
+    env_id, variant = split_reference(name)
+    if variant is None or "gpu" not in variant.split("-"):
+        return []
+    files = [read_config_file(path) for path in files_named(env_id, config_folders())]
+    known = next((file.variants for file in files if variant in file.variants), {})
+    return [f"{env_id}:{other}" for other in known if "gpu" not in other.split("-")]
+
+
+def _check_reference(reference: str, name: str, variant: str | None) -> None:
+    """Raise GymnastError for what cannot be a name, before it is looked for."""
+    if not reference.strip():
+        raise GymnastError(f"the name of what to train is empty; {_EXAMPLE}")
+    if max(len(part) for part in (name, variant or "")) > _LONGEST_NAME and not name.endswith(SUFFIXES):
+        raise GymnastError(
+            f"{reference[:40]!r}… is not a name: it has {len(reference)} characters; {_EXAMPLE}"
+        )
+    if reference.startswith("@"):
+        run = reference if reference != "@" else "@last"
+        raise GymnastError(
+            f"{reference!r} is not an environment or a config; runs are named with @:"
+            f" `gymnast train --resume {run}` resumes one"
+        )
+    if not name.strip():
+        raise GymnastError(f"{reference!r} has no environment before the ':'; {_EXAMPLE}")
+    if variant is not None and not variant.strip():
+        raise GymnastError(f"{reference!r} has nothing after the ':'; leave it out, or name a variant")
+    if reference.endswith("/"):
+        raise GymnastError(f"{reference!r} ends in '/', as no environment does; {_EXAMPLE}")
 
 
 def _variant_of(files: Sequence[ConfigFile], variant: str | None, name: str) -> str | None:
@@ -166,8 +203,14 @@ def _without_preset(
     algo = DEFAULT_ALGO
     if variant is None or variant in ALGORITHMS:
         env_id, algo = name, variant or DEFAULT_ALGO
-    elif _IMPORT_PATH.fullmatch(reference):
+    elif _MODULE.fullmatch(name):  # my_package:Namespace/id-v0, my_module:MyEnv
         env_id = reference
+        _check_module(reference, name, folders)
+    elif ":" in name:
+        raise GymnastError(
+            f"{name} has no preset, so {variant!r} can only be an algorithm"
+            f"{did_you_mean(variant, ALGORITHMS)}; there are {', '.join(ALGORITHMS)}"
+        )
     else:
         raise GymnastError(f"there is no preset {reference!r}{did_you_mean(name, names_in(folders))}")
     shared = _of_the_family(env_id, algo, folders)
@@ -175,6 +218,22 @@ def _without_preset(
     env = dict(chain.from_iterable(part.items() for part in [*given, overridden(overrides, "env")]))
     defaults = defaults_for(env_id, env, algo)
     return f"{env_id}:{algo}", algo, [Layer(defaults, "defaults from the spaces"), *shared]
+
+
+def _check_module(reference: str, module: str, folders: Sequence[Path]) -> None:
+    """Raise GymnastError where `module:id` was meant as a preset, or names a file."""
+    if module.endswith(".py"):
+        better = f"{module.removesuffix('.py')}:{reference.rpartition(':')[2]}"
+        raise GymnastError(f"{reference!r}: a module is named without .py: {better}")
+    package = module.partition(".")[0]
+    with suppress(ValueError):  # __main__ and the like have no place
+        if find_spec(package) is not None or Path(package).is_dir() or Path(f"{package}.py").is_file():
+            return
+    meant = did_you_mean(module, names_in(folders))
+    raise GymnastError(
+        f"there is no preset {reference!r}{meant}, and there is no module {package!r} in {Path.cwd()} nor"
+        " among the installed packages"
+    )
 
 
 def _of_the_family(env_id: str, algo: str, folders: Sequence[Path]) -> list[Layer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_]\w*)\}", re.ASCII)  # $${ is a lit
 class Section(BaseModel):
     """Base of every config section: frozen, and an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 class MisfitError(ValueError):
@@ -79,6 +80,8 @@ def parse_count(value: Any) -> Any:
             raise ValueError(f"{value!r} is not a count; write 500000, 5e5, 500k or 2M")
         value = float(match[1].replace("_", "")) * _SUFFIXES[match[2].lower()]
     if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"must be a count, and {value} is not one; write 500000, 5e5, 500k or 2M")
         if abs(value - round(value)) > 1e-6 * max(1.0, abs(value)):
             raise ValueError(f"{value} is not a whole number")
         value = round(value)
@@ -94,6 +97,8 @@ def parse_duration(value: Any) -> Any:
         if match is None or match[2].lower() not in _SECONDS:
             raise ValueError(f"{value!r} is not a duration; write 30, 30s, 10m or 2h")
         value = float(match[1].replace("_", "")) * _SECONDS[match[2].lower()]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"must be a duration, and {value} is not one; write 30, 30s, 10m or 2h")
     return value
 
 
@@ -118,7 +123,7 @@ def _parse_batch_size(value: Any) -> Any:
 
 # Samples of a minibatch: a count, a fraction of the rollout (at most 1), or all of it.
 BatchSize = Annotated[
-    Annotated[float, Field(gt=0)] | Literal["all"],
+    Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["all"],
     BeforeValidator(_parse_batch_size, json_schema_input_type=Any),
     PlainSerializer(lambda size: int(size) if isinstance(size, float) and size > 1 else size),
 ]

@@ -22,6 +22,7 @@ from gymnast.envs.wrappers import check_wrapper, gives_masks
 from gymnast.errors import GymnastError, did_you_mean
 from gymnast.spaces.plain import check_spaces
 
+_MANY = 100_000  # copies; fewer fit anywhere
 BACKENDS = ("sync", "workers", "native", "envpool")
 
 
@@ -54,6 +55,10 @@ def build_envs(
         )
     n_envs = config.copies if n_envs is None else n_envs
     _check_masks_wanted(config, training)
+    if n_envs > _MANY:  # also for evaluation, which keeps no rollout
+        from gymnast.envs.measure.capacity import check_fits
+
+        check_fits(config, n_envs, 1)
     seeds = env_seeds(seed, n_envs)
 
     def build(name: str, groups: int = groups) -> Envs:
@@ -153,7 +158,7 @@ def _in_process(
         check_spaces(first.observation_space, first.action_space, config.id)
         check_masks(config, first.action_space)
     except GymnastError:
-        close_env(first.close, config.id)
+        close_env(first)
         raise
     others = [make_env(config, training=training, render_mode=render_mode) for _ in seeds[1:]]
     return InProcessEnvs(

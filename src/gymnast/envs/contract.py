@@ -13,7 +13,7 @@ import signal
 import threading
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import gymnasium as gym
 import numpy as np
 
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, described
 
 if TYPE_CHECKING:
     from gymnast.envs.states import EnvState
@@ -55,9 +55,11 @@ class Step:
 class EnvFailure(Exception):
     """An env raised, returned NaN or was lost for good: which one, with which seed, and why."""
 
-    def __init__(self, index: int, seed: int, reason: str) -> None:
+    def __init__(self, index: int, seed: int, reason: str, trace: str = "") -> None:
         super().__init__(f"env {index} (seed {seed}) {reason}")
         self.index, self.seed, self.reason = index, seed, reason
+        if trace:  # where it was raised, in another process
+            self.add_note(trace)
 
 
 def pass_on_ctrl_c(error: BaseException) -> None:
@@ -76,16 +78,21 @@ def pass_on_ctrl_c(error: BaseException) -> None:
         raise error
 
 
-def close_env(close: Callable[[], None], what: str) -> bool:
-    """Close an env; whether that went well. If not, it is reported: what was done with it is done."""
+def close_env(env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]) -> str | None:
+    """Close an env that is not needed any more; an error in that ends nothing, and is returned in words."""
     try:
-        close()
+        env.close()
     except BaseException as error:
         pass_on_ctrl_c(error)
-        text = f"raised {type(error).__name__} on close: {error}"
-        logging.getLogger("gymnast").warning("%s %s", what, text)
-        return False
-    return True
+        return f"close() of {type(env.unwrapped).__name__} raised {described(error)}"
+    return None
+
+
+def close_all(envs: Iterable[gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]]) -> None:
+    """Close the envs of a run; what goes wrong with several of them in the same way is reported once."""
+    for problem in dict.fromkeys([close_env(env) for env in envs]):
+        if problem is not None:
+            logging.getLogger("gymnast").warning("%s", problem)
 
 
 class Envs(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -24,6 +24,7 @@ from gymnast.envs.families.retro.settings import RetroConfig
 from gymnast.envs.families.table import FAMILY_SETTINGS, misfits
 from gymnast.errors import GymnastError
 
+Limit = Annotated[float, Field(allow_inf_nan=True)]  # infinite: there is none
 Backend = Literal["auto", "sync", "workers", "native", "envpool"]
 
 
@@ -38,7 +39,7 @@ class SpecConfig(Section):
 
     action_labels: tuple[str, ...] | None = Field(None, description="One label per action.")
     observation_names: tuple[str, ...] | None = Field(None, description="One per component.")
-    reward_range: tuple[float, float] | None = Field(None, description="Least and greatest reward of a step.")
+    reward_range: tuple[Limit, Limit] | None = Field(None, description="Least and greatest reward of a step.")
     solved_at: float | None = Field(None, description="Mean evaluation return that counts as solved.")
     description: str | None = Field(None, description="One line for `gymnast envs`.")
 

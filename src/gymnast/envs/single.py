@@ -5,18 +5,19 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import sys
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 
 from gymnast.envs.aliases import ALIASES, current_id
-from gymnast.envs.contract import pass_on_ctrl_c
+from gymnast.envs.contract import close_env, pass_on_ctrl_c
 from gymnast.envs.families.table import FAMILIES, Family, family_of, load_hook, registered_family
 from gymnast.envs.settings import EnvConfig, WrapperConfig
 from gymnast.envs.wrappers import check_wrapper, is_training_only, wrapper_arguments
 from gymnast.envs.wrappers.base import EnvWrapper
-from gymnast.errors import GymnastError, MissingExtra, did_you_mean
+from gymnast.errors import GymnastError, MissingExtra, described, did_you_mean
 from gymnast.import_path import import_module, load_class
 from gymnast.redact import redact, redacted
 from gymnast.spaces.action_form import ActionForm
@@ -29,6 +30,7 @@ def make_env(
 ) -> gym.Env[Any, Any]:
     """Build one env with its wrappers; `training=False` leaves out those meant for training only."""
     env = _make_base(config, training, render_mode)
+    _check_has_spaces(config, env)
     names = own_names(config, env)
     for wrapper_config in active_wrappers(config, training=training):
         wrapper = check_wrapper(wrapper_config)
@@ -42,7 +44,7 @@ def make_env(
             pass_on_ctrl_c(error)
             raise GymnastError(
                 f"wrapper '{wrapper_config.name}' could not be put around {config.id}:"
-                f" {type(error).__name__}: {error}"
+                f" {redact(described(error))}"
             ) from error
     return env
 
@@ -115,8 +117,10 @@ def find_spec(env_id: str) -> gym.envs.registration.EnvSpec | None:
     """Gymnasium's entry for an id (`module:Id` imports the module first); None for an import path."""
     env_id = current_id(env_id)
     own: list[str] = []  # classes that the module of an import path has
+    registers: str | None = None
     if ":" in env_id:
         module_name, _, name = env_id.partition(":")
+        registers = module_name
         module = import_module(module_name, f"env '{env_id}'")
         if name not in gym.registry and name in vars(module):
             return None
@@ -130,8 +134,21 @@ def find_spec(env_id: str) -> gym.envs.registration.EnvSpec | None:
     spec = gym.registry.get(env_id)
     if spec is None or registered_family(env_id).is_older_id(env_id):
         hint = _older_hint(env_id) or did_you_mean(env_id, [*own, *known_ids()])
-        raise GymnastError(f"unknown environment '{env_id}'{hint}")
+        if registers is not None and _is_of_old_gym(env_id):
+            found = f"; '{registers}' registers it with the older Gym, which is not supported"
+        elif registers is not None:
+            found = f"; importing '{registers}' registers no environment of that name"
+        else:
+            found = f"; if a package registers it, name that too: package:{env_id}"
+        raise GymnastError(f"unknown environment '{env_id}'{hint}{found}")
     return spec
+
+
+def _is_of_old_gym(env_id: str) -> bool:
+    """Whether the package that is imported belongs to Gymnasium's predecessor, which has its own registry."""
+    old = sys.modules.get("gym.envs.registration")
+    known = vars(old).get("registry", {}) if old is not None else {}
+    return env_id in (known if isinstance(known, dict) else getattr(known, "env_specs", {}))
 
 
 def _older_hint(env_id: str) -> str:
@@ -218,14 +235,43 @@ def _construct(config: EnvConfig, created: Any, make: Any) -> gym.Env[Any, Any]:
         raise GymnastError(f"environment '{config.id}' cannot be built: {error}") from error
     except TypeError as error:
         _check_argument_names(config, created)
+        given = f" with env.kwargs {redacted(config.kwargs)}" if config.kwargs else ""
+        hint = "; env.kwargs gives arguments" if "required" in str(error) and not given else ""
         raise GymnastError(
-            f"environment '{config.id}' with env.kwargs {redacted(config.kwargs)}: {redact(str(error))}"
+            f"environment '{config.id}'{given} could not be built: {redact(described(error))}{hint}"
         ) from error
     except BaseException as error:
         pass_on_ctrl_c(error)
-        raise GymnastError(
-            f"environment '{config.id}' could not be built: {type(error).__name__}: {redact(str(error))}"
-        ) from error
+        reason = redact(described(error))
+        raise GymnastError(f"environment '{config.id}' could not be built: {reason}") from error
+
+
+def _check_has_spaces(config: EnvConfig, env: gym.Env[Any, Any]) -> None:
+    """Every other error about a space comes later and assumes that there is one."""
+    for name in ("observation_space", "action_space"):
+        try:
+            space = getattr(env, name)
+        except Exception as error:
+            close_env(env)
+            if isinstance(error, AttributeError) and name in str(error):
+                reason = "it is not set"
+            else:
+                reason = f"reading it raised {described(error)}"
+            raise GymnastError(_no_space(config, name, reason)) from error
+        if not isinstance(space, gym.Space):
+            close_env(env)
+            kind = type(space)
+            reason = "it is None" if space is None else f"it is a {kind.__module__}.{kind.__qualname__}"
+            if kind.__module__.partition(".")[0] == "gym":
+                reason += ", of the older Gym, which is not supported"
+            raise GymnastError(_no_space(config, name, reason))
+
+
+def _no_space(config: EnvConfig, name: str, reason: str) -> str:
+    return (
+        f"environment '{config.id}' has no {name}: {reason}; its constructor must set self.{name} to a space"
+        " of gymnasium.spaces"
+    )
 
 
 def _entry_class(spec: gym.envs.registration.EnvSpec) -> Any:

@@ -57,7 +57,7 @@ def read_spec(config: EnvConfig) -> EnvSpec:
         described = _first_sentence(type(env.unwrapped).__doc__ or "")
         own_limits = _own_limits(env)
     finally:
-        close_env(env.close, config.id)
+        close_env(env)
     registered = find_spec(config.id)
     given = config.spec
     entry_point = registered.entry_point if registered is not None else None

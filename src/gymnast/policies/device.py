@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,15 @@ def choose_device(wanted: str, layout: PolicyLayout) -> str:
         there = ", ".join(f"cuda:{i}" for i in range(torch.cuda.device_count()))
         raise GymnastError(f"device: {wanted} does not exist; available are cpu, {there}")
     return wanted
+
+
+def has_gpu(wanted: str) -> bool:
+    """Whether there is one to compute on, and the setting `device` does not forbid it."""
+    if wanted == "cpu" or find_spec("torch") is None:
+        return False
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def check_precision(precision: str, layout: PolicyLayout) -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from importlib import import_module
+from io import TextIOWrapper
 
 
 def main(target: str, numbers: str, *arguments: str) -> None:
@@ -17,6 +18,8 @@ def main(target: str, numbers: str, *arguments: str) -> None:
         os.set_inheritable(fd, False)  # what this process starts must not keep them open when it is gone
     if lifeline is not None:
         threading.Thread(target=_exit_with_parent, args=(lifeline,), daemon=True).start()
+    if isinstance(sys.stdout, TextIOWrapper):  # what an env prints is not lost if the process is killed
+        sys.stdout.reconfigure(line_buffering=True)
     sys.argv = [target, *arguments]
     module, _, name = target.partition(":")
     vars(import_module(module))[name](*fds, *arguments)

@@ -11,9 +11,10 @@ import json
 import os
 import re
 import shutil
-import sys
 import textwrap
 from typing import Any, Literal
+
+from gymnast.processes import output
 
 # C0 and C1 controls, DEL, line separators, bidirectional overrides, invisible characters, lone surrogates.
 _OBEYED = re.compile(
@@ -48,7 +49,7 @@ def echo(
 ) -> None:
     """Print lines of text; a style only where colours are wanted. `wrap` is for prose: on a terminal its
     lines break between words."""
-    stream = sys.stderr if err else sys.stdout
+    stream = output.stderr() if err else output.stdout()
     text = escaped(text, lines=True)
     if wrap and stream.isatty():
         text = "\n".join(_wrapped(line) for line in text.split("\n"))
@@ -59,7 +60,7 @@ def echo(
 
 def columns() -> int:
     """How wide lines may be: of the terminal, or PIPE_COLUMNS for a pipe where COLUMNS is not set."""
-    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+    if not output.stdout().isatty() and not os.environ.get("COLUMNS"):
         return PIPE_COLUMNS
     return max(20, shutil.get_terminal_size().columns)
 
@@ -104,4 +105,4 @@ def _finite(value: Any) -> Any:
 
 def echo_json(value: Any, indent: int | None = 2) -> None:
     """Print one JSON value."""
-    print(json_text(value, indent), flush=True)
+    print(json_text(value, indent), file=output.stdout(), flush=True)

@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.contract import pass_on_ctrl_c
+from gymnast.envs.contract import close_env, pass_on_ctrl_c
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
 from gymnast.spaces.observation_form import ObservationForm
@@ -123,7 +123,7 @@ def build_camera(
     if not pictures:
         return Camera(env, None)
     if "rgb_array" in (env.metadata.get("render_modes") or ()):
-        env.close()
+        close_env(env)
         env = make_env(config, training=training, render_mode="rgb_array")
     return Camera(env, ObservationPicture(config.id, names))
 

@@ -13,7 +13,7 @@ from gymnast.algorithms.table import build_algorithm
 from gymnast.config.schema import Config
 from gymnast.envs.build import build_training_envs
 from gymnast.envs.contract import EnvFailure, Envs
-from gymnast.envs.measure.capacity import check_fits
+from gymnast.envs.measure.capacity import check_fits, check_network_fits
 from gymnast.envs.single import one_per_process
 from gymnast.envs.spec import EnvSpec, read_spec
 from gymnast.errors import GymnastError
@@ -21,6 +21,7 @@ from gymnast.optimizers.build import build_optimizer
 from gymnast.parts.part import PartContext
 from gymnast.parts.table import build_parts, value_heads
 from gymnast.policies.build import build_policy
+from gymnast.policies.layout import build_layout
 from gymnast.policies.policy import Policy
 from gymnast.rollout.ahead import AheadCollector
 from gymnast.rollout.collector import Collector
@@ -135,6 +136,9 @@ def build_session(config: Config, own_hooks: Sequence[Hook] = ()) -> Session:
 
 
 def _build_around(config: Config, spec: EnvSpec, envs: Envs, own_hooks: Sequence[Hook]) -> Session:
+    heads = value_heads(config)
+    layout = build_layout(config.policy, envs.observation_space, envs.action_space, heads)
+    check_network_fits(layout.n_parameters)
     policy = _build_policy(config, envs, config.seed)
     learner = _build_learner(config, spec, envs, policy)
     return Session(

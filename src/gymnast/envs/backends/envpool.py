@@ -56,7 +56,7 @@ def build_envpool(config: EnvConfig, n_envs: int, seed: int) -> Envs:
     check_spaces(single.observation_space, single.action_space, config.id)
     limit = config.max_episode_steps or spec.max_episode_steps
     envs = EnvPoolEnvs(spec.id, n_envs, seed, limit, single.observation_space, single.action_space)
-    close_env(single.close, config.id)
+    close_env(single)
     return envs
 
 

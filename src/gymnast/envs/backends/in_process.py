@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
 
 from gymnast.envs import states as carrying
-from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived, close_env, pass_on_ctrl_c
+from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived, close_all, pass_on_ctrl_c
 from gymnast.envs.states import EnvState
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, described
 from gymnast.spaces.action_form import ActionForm, is_plain
 from gymnast.spaces.masks import MaskReader
 from gymnast.spaces.observation_form import ObservationForm
@@ -191,7 +191,7 @@ class InProcessEnvs(StepsWhenReceived):
             raise
         except BaseException as error:
             pass_on_ctrl_c(error)
-            raise EnvFailure(index, self.seeds[index], f"raised {type(error).__name__}: {error}") from error
+            raise EnvFailure(index, self.seeds[index], _raised(error, "step")) from error
         if first_obs:
             obs -= first_obs
         self._check_finite(obs, rewards)
@@ -207,9 +207,9 @@ class InProcessEnvs(StepsWhenReceived):
             ob, info = self._envs[index].reset(seed=seed)
         except BaseException as error:
             pass_on_ctrl_c(error)
-            raise EnvFailure(
-                index, self.seeds[index], f"raised {type(error).__name__} on reset: {error}"
-            ) from error
+            raise EnvFailure(index, self.seeds[index], _raised(error, "reset")) from error
+        if not isinstance(info, dict):
+            raise EnvFailure(index, self.seeds[index], f"gave no info on reset; {_RETURNS['reset']}")
         # Here, since assigning would broadcast a wrong shape in silence.
         if (misfit := self._seen.misfit(ob)) is not None:
             raise EnvFailure(index, self.seeds[index], misfit)
@@ -350,12 +350,25 @@ class InProcessEnvs(StepsWhenReceived):
                     _fill(frame.masks, index, state["mask"])
             except BaseException as error:
                 pass_on_ctrl_c(error)
-                reason = f"could not begin from the state given: {type(error).__name__}: {error}"
+                reason = f"could not begin from the state given: {described(error)}"
                 raise EnvFailure(index, self.seeds[index], reason) from error
 
     def close(self) -> None:
-        for index, env in enumerate(self._envs):
-            close_env(env.close, f"env {index} (seed {self.seeds[index]})")
+        close_all(self._envs)
+
+
+_RETURNS = {
+    "reset": "reset(seed=…, options=…) must return 2 values, an observation and an info dict",
+    "step": "step must return 5 values: observation, reward, terminated, truncated, info",
+}
+
+
+def _raised(error: BaseException, call: Literal["reset", "step"]) -> str:
+    """What a call raised and where; an env written for the older Gym is recognised by what it returns."""
+    on = " on reset" if call == "reset" else ""
+    reason = f"raised {type(error).__name__}{on}{described(error).removeprefix(type(error).__name__)}"
+    old_form = ("values to unpack", "cannot unpack", "keyword argument 'seed'", "keyword argument 'options'")
+    return f"{reason}; {_RETURNS[call]}" if any(part in str(error) for part in old_form) else reason
 
 
 def _fill(array: np.ndarray, index: int, raw: bytes) -> None:

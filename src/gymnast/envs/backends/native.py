@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from gymnast.envs.backends.in_process import Frame, episode_seed
-from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived, close_env, pass_on_ctrl_c
+from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived, close_all, pass_on_ctrl_c
 from gymnast.envs.families.table import FAMILIES, family_of, load_hook
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec
@@ -224,4 +224,4 @@ class NativeEnvs(StepsWhenReceived):
         return self._first(obs)
 
     def close(self) -> None:
-        close_env(self._env.close, f"env 0 (seed {self.seeds[0]})")
+        close_all([self._env])

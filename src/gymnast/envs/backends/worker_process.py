@@ -6,9 +6,10 @@ ends when its pipe closes, so it never outlives the process that started it.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-import sys
+import traceback
 from contextlib import suppress
 from enum import IntEnum
 from typing import Any
@@ -24,6 +25,7 @@ from gymnast.envs.single import find_spec, make_env
 from gymnast.envs.states import EnvState
 from gymnast.errors import GymnastError
 from gymnast.processes.messages import receive, send
+from gymnast.processes.output import flush_streams
 from gymnast.spaces.masks import MaskReader
 from gymnast.spaces.plain import plain_action_space, plain_space
 
@@ -55,7 +57,7 @@ def main(command_fd: int, answer_fd: int, memory_fd: int) -> None:
         start, stop = order["rows"]
         _serve(envs, block.actions[start:stop], start, command_fd, answer_fd)
         envs.close()
-        sys.stdout.flush()
+        flush_streams()
         os._exit(0)  # taking the interpreter down in order would keep `close` waiting
     except (EOFError, BrokenPipeError):
         pass  # the main process is gone
@@ -64,9 +66,11 @@ def main(command_fd: int, answer_fd: int, memory_fd: int) -> None:
 def register(registration: str | None) -> None:
     """Make an env known here that the parent may have registered at run time."""
     if registration is not None:
-        spec = gym.envs.registration.EnvSpec.from_json(registration)
+        given = json.loads(registration)
+        spec = gym.envs.registration.EnvSpec.from_json(given["spec"])
         with suppress(GymnastError):  # unknown so far
-            find_spec(spec.id)  # a library that registers it does so now, and does not find it taken
+            # A package that registers it does so now: later it would find it taken, and warn about that.
+            find_spec(given["prefix"] + spec.id)
         gym.registry.setdefault(spec.id, spec)
 
 
@@ -127,4 +131,6 @@ def _serve(envs: InProcessEnvs, actions: np.ndarray, start: int, command_fd: int
             send(answer_fd, {"error": str(error)})
         except EnvFailure as failure:
             os.write(answer_fd, answers[Answer.FAILED])
-            send(answer_fd, {"index": start + failure.index, "seed": failure.seed, "reason": failure.reason})
+            trace = "".join(traceback.format_exception(failure))
+            where = {"index": start + failure.index, "seed": failure.seed}
+            send(answer_fd, {**where, "reason": failure.reason, "trace": trace})

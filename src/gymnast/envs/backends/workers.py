@@ -22,7 +22,14 @@ from gymnast.envs.backends.worker_process import Answer, Command
 from gymnast.envs.contract import EnvFailure, Step, close_env
 from gymnast.envs.measure.cache import cores_of_a_group
 from gymnast.envs.settings import EnvConfig
-from gymnast.envs.single import check_masks, episode_values, find_spec, is_alone, make_env, reward_parts
+from gymnast.envs.single import (
+    check_masks,
+    episode_values,
+    find_spec,
+    is_alone,
+    make_env,
+    reward_parts,
+)
 from gymnast.envs.states import (
     EnvState,
     can_carry,
@@ -72,9 +79,11 @@ def registration(config: EnvConfig) -> str | None:
             raise GymnastError(f"its class {name} is not at the top of an importable module")
         entry_point = f"{module}:{name}"
     try:
-        return dataclasses.replace(spec, entry_point=entry_point, vector_entry_point=None).to_json()
+        text = dataclasses.replace(spec, entry_point=entry_point, vector_entry_point=None).to_json()
     except TypeError as error:
         raise GymnastError(f"its registration holds more than plain values ({error})") from error
+    module, colon, _ = config.id.rpartition(":")
+    return json.dumps({"prefix": module + colon, "spec": text})
 
 
 class WorkerEnvs:
@@ -88,8 +97,7 @@ class WorkerEnvs:
             check_spaces(probe.observation_space, probe.action_space, config.id)
             check_masks(config, probe.action_space)
         finally:
-            # An emulator may be alone in its process, and this one is never stepped.
-            close_env(probe.close, config.id)
+            close_env(probe)  # an emulator may be alone in its process, and this one is never stepped
         self.n_envs = len(seeds)
         self.seeds = list(seeds)
         self.observation_space = plain_space(probe.observation_space)

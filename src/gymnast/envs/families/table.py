@@ -202,6 +202,9 @@ OTHER = Family("other", None, None)
 
 def family_of(env_id: str, entry_point: str | None = None) -> Family:
     """The family by the id's prefix or, for registered ids, by where the env's class lives."""
+    module, _, name = env_id.rpartition(":")
+    if module and ("-" in name or "/" in name):  # `ale_py:ALE/Pong-v5`; a class path has neither
+        env_id = name
     for family in FAMILIES:
         if any(env_id.startswith(prefix) for prefix in family.prefixes):
             return family

@@ -101,7 +101,7 @@ def tune(
         raise GymnastError(
             "the envs of a mix cannot be measured together: measure one, say env.n_envs yourself"
         )
-    close_env(make_env(config).close, config.id)  # what is wrong with the config itself is told at once
+    close_env(make_env(config))  # what is wrong with the config itself is told at once
     cells: list[Cell] = []
     for cell in _cells(config, sorted(set(n_envs)), brief):
         done = _too_large(cell, cells) or _run(config, cell, seconds)

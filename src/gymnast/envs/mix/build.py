@@ -106,7 +106,7 @@ def _plain_spaces(config: EnvConfig, training: bool) -> tuple[gym.Space[Any], gy
         check_spaces(env.observation_space, env.action_space, config.id)
         return plain_space(env.observation_space), plain_action_space(env.action_space)
     finally:
-        close_env(env.close, config.id)
+        close_env(env)
 
 
 def shares(weights: Sequence[float], n_envs: int) -> list[int]:

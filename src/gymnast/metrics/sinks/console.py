@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from gymnast.metrics.catalogue import spec
 from gymnast.metrics.sinks.sink import Sink, Style
+from gymnast.processes import output
 from gymnast.terminal.text import echo, escaped
 
 if TYPE_CHECKING:
@@ -79,8 +79,9 @@ def build_console(quiet: bool = False, json: bool = False, keys: str = "") -> Co
     """
     if quiet or json:
         return QuietConsole()
-    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    if sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb") and encoding == "utf8":
+    stdout = output.stdout()
+    encoding = (stdout.encoding or "ascii").lower().replace("-", "")
+    if stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb") and encoding == "utf8":
         from gymnast.metrics.sinks.live import LiveConsole
 
         return LiveConsole(keys=keys)
@@ -99,7 +100,7 @@ class PlainConsole(Console):
     """One line every few seconds and at each evaluation, without colours: for pipes, files and CI."""
 
     def __init__(self, stream: TextIO | None = None, seconds: float = PLAIN_SECONDS) -> None:
-        self._stream = stream if stream is not None else sys.stdout
+        self._stream = stream if stream is not None else output.stdout()
         self._seconds = seconds
         self._next = 0.0
         self._row: Row = {}

@@ -32,7 +32,8 @@ from gymnast.metrics.sinks.console import (
 )
 from gymnast.metrics.sinks.sink import Style
 from gymnast.metrics.sinks.sparkline import History, sparkline
-from gymnast.terminal.screen import Screen, Styled, Text
+from gymnast.processes import output
+from gymnast.terminal.screen import LiveScreen, Screen, Styled, Text
 from gymnast.terminal.text import escaped
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class LiveConsole(Console):
     """A rich live view that redraws itself from `updated`, `evaluating` and `collecting`."""
 
     def __init__(self, terminal: Screen | None = None, keys: str = "") -> None:
-        self._terminal = terminal if terminal is not None else Screen()
+        self._terminal = terminal if terminal is not None else LiveScreen()
         self._keys = keys
         self._live: Live | None = None
         self._header: RunHeader | None = None
@@ -177,7 +178,13 @@ class LiveConsole(Console):
         """A new frame below whatever was printed meanwhile."""
         if self._live is None and self._header is not None:
             self._live = Live(
-                self._frame(), console=self._terminal, auto_refresh=False, vertical_overflow="crop"
+                self._frame(),
+                console=self._terminal,
+                auto_refresh=False,
+                vertical_overflow="crop",
+                # What an env prints belongs above the frame only where no log takes it.
+                redirect_stdout=not output.is_captured(),
+                redirect_stderr=not output.is_captured(),
             )
             with self._writing():
                 self._live.start(refresh=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
@@ -12,25 +13,27 @@ from typing import Any
 import numpy as np
 
 from gymnast.config.dump import dump_config
-from gymnast.config.load import ResolvedConfig
+from gymnast.config.load import ResolvedConfig, variants_for_a_cpu
 from gymnast.config.schema import Config
 from gymnast.envs.measure.sameness import warn_of_same_copies
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.metrics.sinks.console import RunHeader
 from gymnast.metrics.sinks.metrics_file import Recorder
-from gymnast.metrics.sinks.sink import Sinks
+from gymnast.metrics.sinks.sink import Sink, Sinks
 from gymnast.metrics.sinks.table import SinkBuilder, prepare_sinks
-from gymnast.policies.device import limit_threads
+from gymnast.policies.device import has_gpu, limit_threads
+from gymnast.processes import output
 from gymnast.runs.checkpoint import Checkpoint, keep_configs, rewind
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
 from gymnast.runs.trust import load_run_config, mark_run, refuse_secrets
 from gymnast.training.loop import run_loop
 from gymnast.training.notices import passed_on
+from gymnast.training.report import Report
 from gymnast.training.requests import AnyOf
 from gymnast.training.run.auto_envs import with_measured_envs
 from gymnast.training.run.file_requests import FileRequests
-from gymnast.training.run.log import RunLog
+from gymnast.training.run.log import RunLog, append_to_log
 from gymnast.training.run.observers import Observers
 from gymnast.training.run.outcome import Outcome, Status
 from gymnast.training.run.restore import check_something_to_resume, config_to_resume, restored_session
@@ -52,6 +55,9 @@ def start_run(
     """Train as a new run. The folder is created only when everything else is built."""
     check_videos(resolved.config)
     refuse_secrets(resolved.config)
+    if (others := variants_for_a_cpu(resolved.name)) and not has_gpu(resolved.config.device):
+        hint = f"this preset is made for a GPU; on a CPU use {' or '.join(others[:2])}"
+        observers.console.note(hint)
     notices: list[str] = []
     with passed_on(notices.append):
         config = with_measured_envs(resolved.config, observers.console)
@@ -60,6 +66,7 @@ def start_run(
         inputs = session.source.next_inputs()
         if inputs is not None:
             warn_of_same_copies(config.env, session.envs.backend, config.seed, inputs[0])
+    run: RunFolder | None = None
     try:
         info = describe_process() | {
             "env": config.env.id,
@@ -81,7 +88,20 @@ def start_run(
                 mark_run(run, config)
             return run, _train(run, resolved.name, session, notices, observers, builders, row={})
     finally:
+        _close(session, run)
+
+
+def _close(session: Session, run: RunFolder | None) -> None:
+    """Release envs and processes; what is reported about that belongs in the log too."""
+    if run is None:
         session.close()
+        return
+    notices: list[str] = []
+    with passed_on(notices.append):
+        session.close()
+    with suppress(GymnastError):  # the run is over, whatever became of its folder
+        for notice in notices:
+            append_to_log(run.log_path, notice)
 
 
 def _first_policy(session: Session) -> str | None:
@@ -135,7 +155,7 @@ def continue_run(
             name = str(run.info().get("name") or config.env.id)
             return _train(run, name, session, notices, observers, builders, row)
         finally:
-            session.close()
+            _close(session, run)
 
 
 def _train(
@@ -151,7 +171,8 @@ def _train(
     console, learner = observers.console, session.learner
     metrics_file, *others = [build(run) for build in builders]
     assert isinstance(metrics_file, Recorder)
-    sinks = Sinks((metrics_file, console, *others, *observers.sinks), logging.getLogger("gymnast").warning)
+    all_sinks = (metrics_file, console, _Printed(), *others, *observers.sinks)
+    sinks = Sinks(all_sinks, logging.getLogger("gymnast").warning)
     with (
         closing(sinks),
         RunLog(run.log_path) as log,
@@ -159,6 +180,7 @@ def _train(
         AnyOf(observers.requests, FileRequests(run)) as requests,
     ):
         writer = RunWriter(run, session, log.write, metrics_file.sync, row)
+        output.send_to(partial(append_to_log, run.log_path, mark="env: "))
         try:
             writer.started(notices)
             sinks.started(_header(run, name, session, notices))
@@ -170,6 +192,8 @@ def _train(
         except BaseException as error:
             status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             reason = str(error) if isinstance(error, RunFailed) else f"{type(error).__name__}: {error}"
+            with suppress(GymnastError):
+                log.write("".join(traceback.format_exception(error)))
             with suppress(GymnastError):  # the disk may be what failed; report the first error
                 writer.save_best()
                 writer.finish(_outcome(session, status, reason))
@@ -178,6 +202,15 @@ def _train(
         writer.videos.at_end(outcome, sinks.note)
         sinks.finished(outcome)
     return outcome
+
+
+class _Printed(Sink):
+    """Brings what envs printed during an update into the run's log."""
+
+    essential = True  # as the log itself
+
+    def take(self, report: Report) -> None:
+        output.drain()
 
 
 def _outcome(session: Session, status: Status, reason: str) -> Outcome:

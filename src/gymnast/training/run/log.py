@@ -13,6 +13,12 @@ from gymnast.redact import redact
 from gymnast.runs.files import open_append, write_failed
 
 
+def append_to_log(path: Path, text: str, mark: str = "") -> None:
+    """Log something from outside a training's own messages, such as what an env printed."""
+    with RunLog(path) as log:
+        log.write("\n".join(f"{mark}{line}" for line in text.splitlines()))
+
+
 class RunLog:
     """Appends lines; a resumed run continues the same file."""
 
