@@ -74,6 +74,9 @@ def _link(place: Path, outside: Path) -> None:
     target = outside / f"target-{place.name}"
     if os.path.lexists(place):
         shutil.move(place, target)
+    elif place.name in ("videos", "requests"):
+        target.mkdir()
+        (target / "00.json").write_text("not yours\n")
     else:
         target.write_text("not yours\n")
         place.parent.mkdir(parents=True, exist_ok=True)

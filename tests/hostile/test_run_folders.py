@@ -30,7 +30,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_template(tmp_path_factory.mktemp("template"))
 
 
-# Each of these escaped, hung, ended in a traceback or hid the other runs at some time.
+# What escaped, hung or ended in a traceback once, and its neighbours.
 KNOWN = [
     Case("checkpoints", "link", "resume"),
     Case("metrics.csv", "link", "resume"),
@@ -43,6 +43,7 @@ KNOWN = [
     Case(".", "link", "rm"),
     Case("videos/.progress.mp4.part", "link", "progress"),
     Case("videos", "link", "progress"),
+    Case("requests", "link", "resume"),
     Case("metrics.csv", "link to /dev/zero", "show"),
     Case("metrics.csv", "sparse", "resume"),
     Case("metrics.csv", "fifo", "show"),
