@@ -35,7 +35,8 @@ SECONDS = 20.0  # a command takes a tenth of one; the machine may be busy
 MORE_MEMORY = 4 << 30
 _SMALL = {
     "env.n_envs": 2, "algo.n_steps": 32, "algo.batch_size": "all", "algo.n_epochs": 1,
-    "budget.env_steps": 256, "eval.every": 64, "eval.episodes": 1, "checkpoint.keep": 2, "seed": 1,
+    "budget.env_steps": 256, "eval.every": 64, "eval.episodes": 1, "checkpoint.keep": 2,
+    "checkpoint.every": 64, "seed": 1,
 }  # fmt: skip
 
 
@@ -73,6 +74,9 @@ def _link(place: Path, outside: Path) -> None:
     target = outside / f"target-{place.name}"
     if os.path.lexists(place):
         shutil.move(place, target)
+    elif place.name in ("videos", "requests"):
+        target.mkdir()
+        (target / "00.json").write_text("not yours\n")
     else:
         target.write_text("not yours\n")
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -146,8 +150,9 @@ DAMAGES: dict[str, Callable[[Path, Path], None]] = {
 # Places that a run folder need not have, and where a command may write.
 ABSENT = (
     "process.json", "console.log", "requests", "videos", ".run.json.tmp", ".status.json.tmp",
-    ".metrics.csv.tmp", ".process.json.tmp", "checkpoints/.000000000320.json.tmp", "videos/.progress.mp4.part",
-    "videos/progress.mp4", "../registry.json", "../.registry.lock", "../.registry.json.tmp", ".",
+    ".metrics.csv.tmp", ".process.json.tmp", "checkpoints/.000000000320.json.tmp",
+    "videos/.progress.mp4.part", "videos/progress.mp4",
+    "../registry.json", "../.registry.lock", "../.registry.json.tmp", ".",
 )  # fmt: skip
 COMMANDS: dict[str, list[str]] = {
     "runs": ["runs", "--json"],
@@ -156,7 +161,7 @@ COMMANDS: dict[str, list[str]] = {
     "eval": ["eval", ID, "--episodes", "1"],
     "resume": ["train", "--resume", ID, "budget.env_steps=384"],
     "rm": ["runs", "rm", ID, "--yes"],
-    "progress": ["video", "progress", ID, "--seconds", "0.2", "--checkpoints", "1"],
+    "progress": ["video", "progress", ID, "--seconds", "0.5", "--checkpoints", "1"],
 }
 READING = ("runs", "show", "best", "eval", "progress")
 

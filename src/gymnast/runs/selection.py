@@ -51,7 +51,7 @@ def best_by_env(root: Path, found: Sequence[RunEntry]) -> dict[str, RunEntry]:
     """The best run of each env; envs of which no run was evaluated are left out."""
     best: dict[str, tuple[Rank, RunEntry]] = {}
     for entry in found:
-        own = _rank(root, entry)
+        own = _rank(root, entry) if entry.env else None  # without its run.json a score means nothing
         if own is None:
             continue
         known = best.get(entry.env)

@@ -39,6 +39,7 @@ from gymnast.runs.files import (
     fsync_folder,
     is_link,
     is_regular,
+    open_read,
     read_json,
     read_text,
     refuse_irregular,
@@ -170,8 +171,8 @@ class RunFolder:
             lock.acquire(timeout=0)
         except Timeout:
             return True
-        except OSError:  # another user's folder, not ours to lock: believe its recorded state
-            return True
+        except OSError:  # a read-only folder
+            return _is_held(self.lock_path)
         lock.release()
         return False
 
@@ -275,6 +276,18 @@ def delete_run(run: RunFolder) -> None:
 def now() -> str:
     """This moment in UTC, in a form that sorts as text."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a process holds a lock that we may only read; True where that cannot be told."""
+    try:
+        import fcntl
+
+        with open_read(path) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # released as the file is closed
+    except (ImportError, OSError, GymnastError):
+        return True
+    return False
 
 
 def _is_folder(item: os.DirEntry[str]) -> bool:
