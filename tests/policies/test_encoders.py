@@ -326,7 +326,7 @@ def test_observations_of_another_form_are_refused() -> None:
     ours = policy(BOTH)
     with pytest.raises(GymnastError, match=r"no 'pose': got \['camera'\]"):
         ours.predict({"camera": np.zeros((1, 40, 40, 3), np.uint8)})
-    with pytest.raises(GymnastError, match=r"'pose' have the shape \(1, 3\); \(N, 2\) is wanted"):
+    with pytest.raises(GymnastError, match=r"'pose' have the shape \(1, 3\); \(N, 2\) is expected"):
         ours.predict({"camera": np.zeros((1, 40, 40, 3), np.uint8), "pose": np.zeros((1, 3))})
 
 

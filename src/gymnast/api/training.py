@@ -26,11 +26,11 @@ def train(
     wall_time: float | str | None = None,
     init_from: str | Path | Run | None = None,
     runs_dir: str | Path | None = None,
-    config_dirs: Folders = (),
     console: Console | None = None,
     requests: Requests | None = None,
     sinks: Sequence[Sink] = (),
     hooks: Sequence[Hook] = (),
+    config_dirs: Folders = (),
 ) -> Run:
     """Train what `reference` names (a preset, a file, or any registered env) as a new run.
 

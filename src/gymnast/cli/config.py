@@ -143,7 +143,9 @@ def format_files(
 
 @app.command()
 def keys(
-    text: Annotated[str, typer.Argument(help="Only keys whose name or description contains this.")] = "",
+    text: Annotated[
+        str, typer.Argument(metavar="WORD", help="Only keys whose name or description contains this.")
+    ] = "",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/settings.md.")] = False,
     json: Json = False,
 ) -> None:

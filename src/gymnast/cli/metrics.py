@@ -14,7 +14,9 @@ _NARROW = 90  # columns: with fewer, a table would break every line
 
 
 def metrics(
-    text: Annotated[str | None, typer.Argument(help="Only metrics that mention this.")] = None,
+    text: Annotated[
+        str | None, typer.Argument(metavar="WORD", help="Only metrics that mention this.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/metrics.md.")] = False,
 ) -> None:

@@ -12,7 +12,7 @@ from gymnast.terminal.text import echo, echo_entry, echo_json
 
 
 def wrappers(
-    text: Annotated[str | None, typer.Argument(help="Only those that mention this.")] = None,
+    text: Annotated[str | None, typer.Argument(metavar="WORD", help="Only those that mention this.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
     """List the wrappers that a config can name, with their arguments; one by its name, in full.

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,21 +26,36 @@ def describe_process(argv: list[str] | None = None) -> dict[str, Any]:
 
 
 def git_commit() -> str | None:
-    """The commit of the working directory, with `-dirty` where files differ from it."""
-    # A repository's own config may name programs for git to run: a hook, or a monitor of the files.
-    nothing_runs = ["-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
+    """The commit of the working directory, with `-dirty` where files differ from it.
+
+    A folder from elsewhere may bring a git config that names programs: git runs none of them here.
+    """
     try:
-        done = subprocess.run(
-            ["git", *nothing_runs, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-            env=os.environ | {"GIT_OPTIONAL_LOCKS": "0"},
-            capture_output=True,
-            text=True,
-            timeout=2,
-            check=True,
-        )
+        commit = _git("rev-parse", "--verify", "--quiet", "HEAD")
+        filters = _git("config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$")
+        without = [name for name in filters.stdout.split("\0") if name]
+        looking = ("--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+        changes = _git("diff", *looking, "HEAD", "--", emptied=without)
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() or None
+    if commit.returncode != 0:
+        return None
+    return commit.stdout.strip() + ("-dirty" if changes.returncode == 1 else "")
+
+
+def _git(*words: str, emptied: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    """Ask git, without monitors of files, hooks, and the settings that are emptied."""
+    settings = {f"GIT_CONFIG_KEY_{i}": name for i, name in enumerate(emptied)}
+    settings |= {f"GIT_CONFIG_VALUE_{i}": "" for i in range(len(emptied))}
+    return subprocess.run(
+        ["git", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", *words],
+        env=os.environ | settings | {"GIT_CONFIG_COUNT": str(len(emptied)), "GIT_OPTIONAL_LOCKS": "0"},
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        timeout=2,
+        check=False,
+    )
 
 
 def _version(package: str) -> str | None:
