@@ -65,8 +65,9 @@ def evaluate(
 ) -> Evaluation:
     """Score a checkpoint (of a run: its best, else its last) on envs of its own.
 
-    Without a seed it plays the episodes that training was scored on. Of a mix it plays `episodes` of
-    each task, and the score is the mean over tasks.
+    Without a seed it plays episodes of its own, the same each time: neither those of training nor those
+    that training was evaluated on, which the best checkpoint was selected by. Of a mix it plays `episodes`
+    of each task, and the score is the mean over tasks.
     """
     import numpy as np
 
@@ -75,12 +76,12 @@ def evaluate(
     from gymnast.policies.device import limit_threads
     from gymnast.policies.load import load_policy as rebuild_policy
     from gymnast.rollout.evaluate import evaluate as score_policy
-    from gymnast.training.evaluator import build_evaluation_envs, evaluation_seed, sampling_rng
+    from gymnast.training.evaluator import build_evaluation_envs, held_out_seed, sampling_rng
 
     if episodes < 1:
         raise GymnastError(f"episodes must be at least 1, got {episodes}")
     arrays, checkpoint, config = read_checkpoint(reference, runs_dir)
-    seed = evaluation_seed(config) if seed is None else seed
+    seed = held_out_seed(config) if seed is None else seed
     n_envs = config.eval.n_envs if n_envs is None else n_envs
     envs = build_evaluation_envs(config, episodes=episodes, n_envs=n_envs, seed=seed)
     try:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gymnast.spaces.observation_form import ObservationForm
 
-# Types that need no closer look; a value of any other may still be fine (an array of one number).
+# Types that need no closer look; a value of any other may still be fine (an array of no dimension).
 _INTEGERS = frozenset({int, np.int64, np.int32, np.int16, np.int8, np.uint8, np.uint16, np.uint32})
 NUMBERS = _INTEGERS | {float, bool, np.float64, np.float32, np.float16}
 FLAGS = frozenset({bool, np.bool_})
@@ -41,7 +41,7 @@ class Returned:
         """What is wrong with an observation or reward."""
         if type(reward) not in NUMBERS:
             value = np.asarray(reward)
-            if value.size != 1 or value.dtype.kind not in "biuf":
+            if value.ndim or value.dtype.kind not in "biuf":
                 return f"returned the reward {_shown(reward)}; a number is expected"
         return self._form.misfit(obs)
 
@@ -49,7 +49,7 @@ class Returned:
         """What is wrong with the flags of an episode's end."""
         for name, flag in (("terminated", terminated), ("truncated", truncated)):
             value = np.asarray(flag)
-            if value.size != 1 or value.dtype.kind not in "biu" or value.item() not in (0, 1):
+            if value.ndim or value.dtype.kind not in "biu" or value.item() not in (0, 1):
                 return f"returned {name} = {_shown(flag)}; True or False is expected"
         return None
 

@@ -174,9 +174,7 @@ class NativeCartPole(StepsWhenReceived):
         }
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
-        if (
-            snapshot.get("kind") != "native-cartpole"
-        ):  # of another backend: a new seed is all there can be
+        if snapshot.get("kind") != "native-cartpole":  # of another backend: a new seed is all there can be
             started = episodes_in(snapshot)
             self._env.reset(seed=episode_seed(self.seeds[0], started))
             self._episodes = started + self.n_envs
