@@ -161,6 +161,8 @@ Written by `make results` from runs of {when}. Every row is the packaged preset 
 its evaluation reached the preset's threshold or its budget was spent. The score is the mean return ±
 standard deviation over whole episodes of the env itself (wrappers meant for training are left out), greedy,
 by the best checkpoint, on seeds not used in training. One line per training seed.
+Aims of MuJoCo are CleanRL's returns while training, with sampled actions (environments.md): a greedy score of
+the best checkpoint is not the same measure, and usually higher.
 {machines}
 
 | trained with | score | aim | episodes | env steps | seconds | |

@@ -190,7 +190,7 @@ class TestInitFrom:
             runs_dir=runs,
         )
         before = api.evaluate(source, episodes=9, seed=4, runs_dir=runs)
-        after = api.evaluate(f"{new.id}/0", episodes=9, runs_dir=runs)
+        after = api.evaluate(f"{new.id}/0", episodes=9, seed=4, runs_dir=runs)
         assert after.returns == before.returns
         theirs = api.load_policy(source, runs_dir=runs).arrays()
         mine = api.load_policy(f"{new.id}/0", runs_dir=runs).arrays()

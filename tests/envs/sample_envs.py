@@ -104,6 +104,56 @@ class Failing(gym.Env):
         return obs, reward, terminated, False, {}
 
 
+RETURNED: dict[str, Any] = {
+    "reward text": ("reward", "1.5"),
+    "reward None": ("reward", None),
+    "reward of two": ("reward", np.ones(2)),
+    "terminated text": ("terminated", "no"),
+    "truncated text": ("truncated", "yes"),
+    "terminated empty": ("terminated", ""),
+    "terminated number": ("terminated", 0.5),
+    "scalar": ("obs", 0.5),
+    "NumPy scalar": ("obs", np.float32(0.5)),
+    "texts": ("obs", np.array(["1", "2", "3"])),
+    "info": ("info", None),
+    "odd but right": ("reward", np.array(1.5, np.float32)),
+    "flag of NumPy": ("terminated", np.bool_(False)),
+    "flag of a number": ("terminated", 0),
+    "list": ("obs", [0.5, 0.5, 0.5]),
+}
+
+
+class Returns(gym.Env):
+    """From a given step on, one of what it returns is what `RETURNED` names."""
+
+    action_space = gym.spaces.Discrete(2)
+    observation_space = gym.spaces.Box(-1, 1, (3,), np.float32)
+
+    def __init__(self, what: str, at: int) -> None:
+        self.what, self.wrong_at = what, at
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.at = 0
+        return np.zeros(3, np.float32), {}
+
+    def step(self, action: int) -> Any:
+        self.at += 1
+        result = {
+            "obs": np.full(3, 0.5, np.float32),
+            "reward": 1.0,
+            "terminated": False,
+            "truncated": False,
+            "info": {},
+        }
+        if self.at >= self.wrong_at:
+            if self.what == "four":
+                return tuple(result.values())[:4]
+            name, value = RETURNED[self.what]
+            result[name] = value
+        return tuple(result.values())
+
+
 class Tells(gym.Env):
     """Episodes of 2 and 3 steps in turn, in which it tells what each came to; a share of its own reward."""
 

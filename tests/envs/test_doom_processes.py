@@ -151,12 +151,37 @@ def test_an_engine_that_is_gone_costs_an_episode_and_not_the_run(caplog: pytest.
         step = envs.step(np.array([1, 1]))
         assert sorted(step.truncated.tolist()) == [False, True]
         assert not step.terminated.any()
+        assert step.lost is not None
+        np.testing.assert_array_equal(step.lost, step.truncated)  # not an episode that anyone finished
         assert "an engine of Doom is gone" in caplog.text
         assert len(set(own_engines()) - set(before)) == 1
-        assert not envs.step(np.array([1, 1])).truncated.any()
+        step = envs.step(np.array([1, 1]))
+        assert not step.truncated.any()
+        assert step.lost is None
         for engine in own_engines():
             os.kill(engine, signal.SIGKILL)
         assert envs.reset() is not None
         assert not envs.step(np.array([1, 1])).truncated.any()
+    finally:
+        envs.close()
+
+
+def test_episode_of_an_engine_that_is_gone_is_not_counted() -> None:
+    config = EnvConfig(id="VizDoom-Basic-v0", vizdoom={"variables": ["AMMO2"], "size": (24, 32)}, workers=1)
+    envs = build_envs(config, n_envs=1, seed=0, backend="workers")
+    try:
+        envs.reset()
+        envs.step(np.array([1]))
+        worker = envs.process_ids[0]  # type: ignore[attr-defined]
+        children = Path(f"/proc/{worker}/task").glob("*/children")
+        engines = [int(child) for file in children for child in file.read_text().split()]
+        for engine in engines:
+            if b"viz_instance_id" in Path(f"/proc/{engine}/cmdline").read_bytes():
+                os.kill(engine, signal.SIGKILL)
+        step = envs.step(np.array([1]))
+        assert step.truncated.all()
+        assert step.lost is not None
+        assert step.lost.all()
+        assert envs.restarts == 0  # the worker lives
     finally:
         envs.close()

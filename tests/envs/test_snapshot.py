@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from gymnast.envs.build import build_envs
+from gymnast.envs.build import build_envs, build_training_envs
 from gymnast.envs.contract import Envs, Step
 from gymnast.envs.settings import EnvConfig
 
@@ -193,3 +193,65 @@ def test_a_state_that_cannot_be_written_warns_and_costs_only_the_episode(
         assert envs.restore(saved) is not None  # new episodes
     finally:
         envs.close()
+
+
+def grouped(groups: int, env_id: str, backend: str) -> Envs:
+    return build_training_envs(config_for(env_id, n_envs=4, groups=groups, backend=backend), seed=4)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "backend", "groups"),
+    [
+        ("BipedalWalker-v3", "sync", (2, 2, 2)),
+        ("BipedalWalker-v3", "sync", (2, 1, 2)),
+        ("BipedalWalker-v3", "sync", (1, 2, 1)),
+        ("BipedalWalker-v3", "sync", (2, 3, 2)),
+        ("CartPole-v1", "native", (2, 1, 2)),  # its state is of all envs of a group
+        ("CartPole-v1", "native", (1, 2, 1)),
+    ],
+)
+def test_groups_of_envs_without_a_state_never_repeat_an_episode(
+    env_id: str, backend: str, groups: tuple[int, ...]
+) -> None:
+    seen: list[np.ndarray] = []
+    saved: dict[str, Any] | None = None
+    for count in groups:
+        envs = grouped(count, env_id, backend)
+        first = envs.reset()
+        if saved is not None:
+            resumed = envs.restore(saved)
+            assert resumed is not None
+            first = resumed
+        seen.extend(np.array(first))
+        record(envs, 0, 3)
+        saved = through_json(envs.snapshot())
+        envs.close()
+    # No two episodes begin alike: observations of physics repeat only if their seeds do.
+    assert len(np.unique(np.array(seen), axis=0)) == len(seen) == 4 * len(groups)
+
+
+@pytest.mark.parametrize("groups", [(1, 2), (2, 1), (2, 3)], ids=str)
+def test_envs_with_a_state_continue_exactly_in_other_groups(groups: tuple[int, int]) -> None:
+    before, after = (grouped(count, "CartPole-v1", "sync") for count in groups)
+    before.reset()
+    record(before, 0, 30)
+    saved = through_json(before.snapshot())
+    assert after.restore(saved) is None
+    for want, have in zip(record(before, 30, 80), record(after, 30, 80), strict=True):
+        # Where several envs end in one step, their last observations come group by group.
+        np.testing.assert_array_equal(np.sort(have), np.sort(want))
+    before.close()
+    after.close()
+
+
+@pytest.mark.parametrize("backend", ["sync", "workers"])
+def test_envs_that_left_and_came_back_begin_new_episodes(backend: str) -> None:
+    seen, saved = [], None
+    for n_envs in (4, 2, 4):
+        envs = build_envs(config_for("BipedalWalker-v3"), n_envs=n_envs, seed=4, backend=backend)
+        first = envs.reset() if saved is None else envs.restore(saved)
+        assert first is not None
+        seen.extend(first.copy())
+        saved = through_json(envs.snapshot())
+        envs.close()
+    assert len(np.unique(np.array(seen), axis=0)) == len(seen)

@@ -405,34 +405,69 @@ def test_failure_in_a_rollout_ahead_is_raised_when_it_is_asked_for() -> None:
 class GamesOfTwoLives(ScriptedEnvs):
     """Every other end is a lost life, after which the game continues."""
 
+    training = True  # otherwise a lost life is not reported
+
     def step(self, actions: np.ndarray) -> Step:
         step = super().step(actions)
         done = step.terminated | step.truncated
         lost = done & (np.array(self.episode) % 2 == 1)
-        step.life_lost = lost if lost.any() else None
+        if not self.training:
+            step.terminated &= ~lost
+            step.final_obs = step.final_obs if (done & ~lost).any() else None
+        elif lost.any():
+            assert step.final_obs is not None
+            step.final_obs[lost] = step.obs[lost]
+            step.life_lost = lost
         return step
 
 
-@pytest.mark.parametrize("frame_stack", [1, 3])
-def test_lost_life_changes_what_is_counted_and_nothing_else(frame_stack: int) -> None:
+class WholeGames(GamesOfTwoLives):
+    """The same games in evaluation."""
+
+    training = False
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"frame_stack": 3}, {"memory": "gru", "memory_size": 8}, {"memory": "lstm", "frame_stack": 2}],
+    ids=["plain", "frames", "gru", "lstm of frames"],
+)
+def test_policy_sees_and_remembers_across_a_lost_life_what_it_would_in_evaluation(
+    settings: dict[str, Any], groups: int
+) -> None:
+    if "memory" in settings and groups > 1:
+        pytest.skip("recurrent policies act for one group")
     scripts: list[list[Ending]] = [[(3, "terminated")], [(2, "terminated"), (5, "terminated")]]
-    config = PolicyConfig(hidden=(8,), actor_gain=1.0, frame_stack=frame_stack)
-    plain, lives = ScriptedEnvs(scripts), GamesOfTwoLives(scripts)
-    policy = build_policy(config, "numpy", plain.observation_space, plain.action_space, 0)
-    collectors = [Collector(envs, policy, 4) for envs in (plain, lives)]
+    config = PolicyConfig(hidden=(8,), actor_gain=1.0, **settings)
+    engine = "torch" if "memory" in settings else "numpy"
+    training: Envs = GamesOfTwoLives(scripts)
+    if groups == 2:
+        training = GroupedEnvs([GamesOfTwoLives(scripts[:1]), GamesOfTwoLives(scripts[1:], first=1)])
+    whole = WholeGames(scripts)
+    policy = build_policy(config, engine, whole.observation_space, whole.action_space, 0)
+    collectors = [Collector(envs, policy, 4) for envs in (training, whole)]
     random = [np.random.default_rng(3) for _ in collectors]
     episodes: list[list[Episode]] = [[], []]
-    for _ in range(5):  # ends fall before, on and after the edges of rollouts
+    lives = 0
+    for _ in range(10):  # ends fall before, on and after the edges of rollouts
         rollouts = []
         for index, collector in enumerate(collectors):
             collected = collector.collect(policy, random[index])
-            rollout, ended = collected.rollout, collected.episodes
-            episodes[index] += ended
-            rollouts.append(rollout)
-        for name in ("actions", "log_probs", "values", "terminated", "begun"):
-            np.testing.assert_array_equal(*(getattr(rollout, name) for rollout in rollouts))
-    by_life, by_game = episodes
-    assert sorted(episode.length for episode in by_life) == [2, 2, 2, 3, 3, 3, 3, 3, 3, 5, 5]
-    assert sorted(episode.length for episode in by_game) == [6, 6, 6, 7, 7]
-    unfinished = own_reward(1, 4, 1) + own_reward(1, 4, 2)  # the first life of the second env's third game
-    assert sum(e.plain for e in by_game) == sum(e.plain for e in by_life) - unfinished
+            episodes[index] += collected.episodes
+            rollouts.append(collected.rollout)
+        by_life, by_game = rollouts
+        for name in ("obs", "actions", "log_probs", "values", "episode_ends"):
+            np.testing.assert_array_equal(getattr(by_life, name), getattr(by_game, name))
+        if "frame_stack" in settings:
+            np.testing.assert_array_equal(by_life.x.stacked(), by_game.x.stacked())
+        if by_life.sequences is not None and by_game.sequences is not None:
+            np.testing.assert_array_equal(by_life.sequences.begins, by_game.sequences.begins)
+            assert (by_life.sequences.states == by_game.sequences.states).all()
+        # Learning expects nothing beyond a lost life, and says so for the value and the trace.
+        np.testing.assert_array_equal(by_life.terminated, by_game.terminated | by_life.life_lost)
+        lives += int(by_life.life_lost.sum())
+    assert lives > 10
+    assert episodes[0] == episodes[1]
+    assert len(episodes[0]) > 8
+    assert {episode.length for episode in episodes[0]} == {6, 7}

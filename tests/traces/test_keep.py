@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gymnast import api
+from gymnast.config.load import load_config
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
@@ -21,6 +22,7 @@ from gymnast.traces.keep import LEAST_BYTES, record_trace
 from gymnast.traces.store import load_trace, save_trace
 from gymnast.traces.table import steps_table, to_csv
 from gymnast.traces.trace import Trace, check_trace
+from gymnast.training.evaluator import evaluation_seed
 from videos import SHORT_PPO, read_video
 
 
@@ -143,7 +145,8 @@ def test_the_trace_of_a_checkpoint_names_its_source(run: api.Run, tmp_path: Path
     names = meta.observation_names
     assert len(names) == 4
     assert {f"obs/{name}" for name in names} <= steps_table(trace).keys()
-    scored = api.evaluate(f"{run.path}/{checkpoint.env_steps}", episodes=2, n_envs=1)
+    seed = evaluation_seed(load_config(str(run.folder.config_path)).config)
+    scored = api.evaluate(f"{run.path}/{checkpoint.env_steps}", episodes=2, n_envs=1, seed=seed)
     assert trace.returns == pytest.approx(scored.returns)
     given, stated = steps_table(trace), steps_table(trace, 0.9, 0.8)
     assert np.array_equal(given["advantage"], stated["advantage"])

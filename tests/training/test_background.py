@@ -16,10 +16,12 @@ import gymnasium as gym
 import pytest
 
 from gymnast import api
+from gymnast.config.load import load_config
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.metrics.csv_file import read_metrics
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import best_checkpoint, list_checkpoints, load_checkpoint
+from gymnast.training.evaluator import evaluation_seed
 
 STEPS = 64
 Train = Callable[..., api.Run]
@@ -43,7 +45,7 @@ def test_scores_are_those_of_the_same_weights_inline(
     assert first_difference(a["policy"], b["policy"]) is None
     best = best_checkpoint(behind.folder)
     assert best is not None
-    again = api.evaluate(f"{behind.id}/@best", episodes=5, runs_dir=tmp_path)
+    again = api.evaluate(f"{behind.id}/@best", episodes=5, seed=seed_in_training(behind), runs_dir=tmp_path)
     assert again.mean_return == behind.outcome.best_score == best.sidecar().score == found[best.env_steps]
     policy, _, _ = load_checkpoint(best)
     assert set(policy) == set(a["policy"])
@@ -55,7 +57,7 @@ def test_last_score_is_awaited_and_recorded(train: Train, tmp_path: Path) -> Non
     assert [row["time/updates"] for row in run.metrics()] == [1, 2]
     assert run.outcome.solved
     assert run.outcome.best_score == run.metrics()[-1]["eval/return/mean"]
-    again = api.evaluate(f"{run.id}/@best", episodes=5, runs_dir=tmp_path)
+    again = api.evaluate(f"{run.id}/@best", episodes=5, seed=seed_in_training(run), runs_dir=tmp_path)
     assert again.mean_return == run.outcome.best_score
 
 
@@ -169,3 +171,7 @@ def test_env_of_the_main_script_is_refused_before_anything_is_created(train: Tra
     finally:
         del gym.registry["mine/Local-v0"]
     assert not (tmp_path / "runs").exists()
+
+
+def seed_in_training(run: api.Run) -> int:
+    return evaluation_seed(load_config(str(run.folder.config_path)).config)

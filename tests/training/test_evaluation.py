@@ -62,6 +62,25 @@ def test_reported_score_is_what_a_plain_loop_gets(train: Train, reference: str, 
     assert checked
 
 
+def seed_in_training(run: api.Run) -> int:
+    return evaluation_seed(load_config(str(run.folder.config_path)).config)
+
+
+def test_evaluating_without_a_seed_plays_episodes_that_selected_nothing(train: Train, tmp_path: Path) -> None:
+    run = train("CartPole-v1:ppo", tmp_path)
+    config = load_config(str(run.folder.config_path)).config
+    own = api.evaluate(run.id, episodes=5, runs_dir=tmp_path)
+    assert own == api.evaluate(run.id, episodes=5, runs_dir=tmp_path)
+    assert own == api.evaluate(run.id, episodes=5, seed=own.seed, runs_dir=tmp_path)
+    other = train("CartPole-v1:ppo", tmp_path, seed=config.seed + 1)
+    assert api.evaluate(other.id, episodes=5, runs_dir=tmp_path).seed != own.seed
+    seeds = [config.seed, evaluation_seed(config), own.seed]
+    started = [set(env_seeds(seed, 300)) for seed in seeds]  # of training, its evaluations, and this one
+    assert not started[2] & (started[0] | started[1])
+    given = train("CartPole-v1:ppo", tmp_path, eval__seed=99)
+    assert api.evaluate(given.id, episodes=5, runs_dir=tmp_path).seed not in (99, own.seed)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -77,7 +96,8 @@ def test_evaluating_the_best_checkpoint_gives_the_recorded_score(
     train: Train, changes: dict[str, Any], tmp_path: Path
 ) -> None:
     run = train("CartPole-v1:ppo", tmp_path, **changes)
-    again = api.evaluate(f"{run.id}/@best", episodes=changes.get("eval__episodes", 5), runs_dir=tmp_path)
+    episodes, seed = changes.get("eval__episodes", 5), seed_in_training(run)
+    again = api.evaluate(f"{run.id}/@best", episodes=episodes, seed=seed, runs_dir=tmp_path)
     assert again.mean_return == run.outcome.best_score
     best = best_checkpoint(run.folder)
     assert best is not None
@@ -93,9 +113,10 @@ def test_evaluating_the_best_checkpoint_gives_the_recorded_score(
 
 def test_stochastic_evaluation_repeats_too(train: Train, tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, eval__stochastic=True)
-    again = api.evaluate(f"{run.id}/@best", episodes=5, stochastic=True, runs_dir=tmp_path)
+    seed = seed_in_training(run)
+    again = api.evaluate(f"{run.id}/@best", episodes=5, stochastic=True, seed=seed, runs_dir=tmp_path)
     assert again.mean_return == run.outcome.best_score
-    assert api.evaluate(f"{run.id}/@best", episodes=5, runs_dir=tmp_path).returns != again.returns
+    assert api.evaluate(f"{run.id}/@best", episodes=5, seed=seed, runs_dir=tmp_path).returns != again.returns
 
 
 def test_training_only_wrappers_are_off_and_limits_on(train: Train, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_env_that_fails_in_evaluation_ends_the_run(background: bool, tmp_path: P
     assert list_checkpoints(run), "the update before it is not lost"
     steps = list_checkpoints(run)[-1].env_steps
     with pytest.raises(RunFailed, match=r"env 0 \(seed \d+\) raised"):
-        api.evaluate(f"{run.id}/@last", episodes=3, runs_dir=tmp_path)
+        api.evaluate(f"{run.id}/@last", episodes=3, seed=evaluation_seed(config), runs_dir=tmp_path)
     switch.unlink()
     resumed = api.resume(max_env_steps=steps + 2 * UPDATE, runs_dir=tmp_path)
     assert resumed.outcome.status == "finished"

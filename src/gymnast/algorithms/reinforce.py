@@ -37,7 +37,8 @@ class ReinforceConfig(AlgoSettings):
     )
     baseline: Literal["none", "mean", "value"] = Field(
         "value",
-        description="What returns are compared with: nothing, the mean of the batch, or a learned value.",
+        description="What returns are compared with: nothing, the mean of the batch, or a learned value. "
+        "With normalize_advantage none is the same as mean.",
     )
 
 

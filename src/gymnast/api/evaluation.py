@@ -69,8 +69,9 @@ def evaluate(
 ) -> Evaluation:
     """Score a checkpoint (of a run: its best, else its last) on envs of its own.
 
-    Without a seed it plays the episodes that training was scored on. Of a mix it plays `episodes` of
-    each task, and the score is the mean over tasks. `overrides` change settings of the run's config;
+    Without a seed it plays episodes of its own, the same each time: neither those of training nor those
+    that training was evaluated on, which the best checkpoint was selected by. Of a mix it plays `episodes`
+    of each task, and the score is the mean over tasks. `overrides` change settings of the run's config;
     `trust` lets a run from elsewhere import the code that it names.
     """
     import numpy as np
@@ -81,7 +82,7 @@ def evaluate(
     from gymnast.policies.load import load_policy as rebuild_policy
     from gymnast.rollout.evaluate import evaluate as score_policy
     from gymnast.training.evaluation_limit import limit_notice, with_episode_limit
-    from gymnast.training.evaluator import build_evaluation_envs, evaluation_seed, sampling_rng
+    from gymnast.training.evaluator import build_evaluation_envs, held_out_seed, sampling_rng
 
     episodes, seed = whole("episodes", episodes, 1), maybe_whole("seed", seed)
     n_envs = maybe_whole("n_envs", n_envs, 1)
@@ -91,7 +92,7 @@ def evaluate(
     if (notice := limit_notice(config, spec)) is not None:
         logging.getLogger("gymnast").warning("%s", notice)
     config = with_episode_limit(config, spec)
-    seed = evaluation_seed(config) if seed is None else seed
+    seed = held_out_seed(config) if seed is None else seed
     n_envs = config.eval.n_envs if n_envs is None else n_envs
     envs = build_evaluation_envs(config, episodes=episodes, n_envs=n_envs, seed=seed)
     try:

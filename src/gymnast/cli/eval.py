@@ -40,7 +40,8 @@ def evaluate(
         bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the most likely.")
     ] = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the episodes; else those that training evaluated on.")
+        int | None,
+        typer.Option(min=0, help="Seed of the episodes; else new ones that training never saw."),
     ] = None,
     n_envs: Annotated[int | None, typer.Option(min=1, help="How many envs at a time.")] = None,
     runs_dir: RunsDir = None,
@@ -52,6 +53,9 @@ def evaluate(
     RUN may be @last, the newest, or @best, the one that `gymnast runs best` prints. CKPT may be @last, @best
     (the highest score, the latest of equal ones; in a mix those that solve every task come first) or its
     env steps.
+
+    The best checkpoint was selected by its score in training, on the same episodes each time. Its score here
+    is on other episodes, the same for every `gymnast eval` of the run, so nothing was selected by it.
 
     \b
     Examples:
@@ -94,7 +98,7 @@ def _block(result: Evaluation) -> str:
         f"return   {score(result.mean_return)} ± {score(result.std_return)}{verdict}\n"
         f"range    {score(result.min_return)} … {score(result.max_return)}\n"
         f"length   {number('eval/length/mean', result.mean_length)} steps\n"
-        f"episodes {result.episodes:,}{each}, {how}{_task_lines(result.tasks)}"
+        f"episodes {result.episodes:,}{each}, {how}, seed {result.seed}{_task_lines(result.tasks)}"
     )
 
 

@@ -62,8 +62,11 @@ def print_summary(summary: RunSummary) -> None:
     entry = summary.run
     console = screen()
     facts = Table.grid("", "", padding=(0, 2))
+    selected = ""
+    if len(summary.evals) > 1:
+        selected = f"  highest of {len(summary.evals)} evaluations, all on the same episodes"
     for label, value in _RESULTS.items():
-        facts.add_row(label, value(entry))
+        facts.add_row(label, value(entry) + (selected if label == "best score" else ""))
     if entry.reason:
         facts.add_row("ended", cut(entry.reason, 200))
     if summary.init_from:

@@ -44,11 +44,11 @@ class Step:
     # Totals of a finished episode, by name (`Envs.episode_values`), each [N] float64. Valid only in the
     # rows that finished; NaN there if the env did not report one.
     episode_values: dict[str, np.ndarray] = field(default_factory=dict)
-    # [N] bool: rows whose env died or hung and was restarted. Their episodes are truncated at the last
-    # observation; their totals are unknown. None: there are none.
+    # [N] bool: rows whose env (or its game's engine) died or hung and was restarted. Their episodes are
+    # truncated at the last observation; their totals are unknown. None: there are none.
     lost: np.ndarray | None = None
     # [N] bool: rows that terminated for learning alone (a lost life): the game continues, and so do its
-    # return and length. None: there are none.
+    # return and length, time limits, and all that wrappers and the policy remember. None: there are none.
     life_lost: np.ndarray | None = None
 
 

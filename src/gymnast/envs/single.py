@@ -15,6 +15,7 @@ from gymnast.envs.aliases import ALIASES, current_id
 from gymnast.envs.contract import close_env, pass_on_ctrl_c
 from gymnast.envs.families.table import FAMILIES, Family, family_of, load_hook, registered_family
 from gymnast.envs.settings import EnvConfig, WrapperConfig
+from gymnast.envs.states import layers_of
 from gymnast.envs.wrappers import check_wrapper, is_training_only, wrapper_arguments
 from gymnast.envs.wrappers.base import EnvWrapper
 from gymnast.errors import GymnastError, MissingExtra, described, did_you_mean
@@ -92,6 +93,12 @@ def episode_values(env: gym.Env[Any, Any]) -> tuple[str, ...]:
     return _declared(env, "episode_values")
 
 
+def reports_life_lost(env: gym.Env[Any, Any]) -> bool:
+    """Whether a layer of a built env sets info["life_lost"] where learning is to see an end although the
+    episode continues; its attribute `reports_life_lost` is then true."""
+    return any(getattr(layer, "reports_life_lost", False) for layer in layers_of(env))
+
+
 def is_alone(env: gym.Env[Any, Any]) -> bool:
     """Whether a process can hold one such env alone: its class has `one_per_process = True`."""
     return bool(getattr(env.unwrapped, "one_per_process", False))
@@ -106,10 +113,7 @@ def one_per_process(config: EnvConfig) -> bool:
 
 def _declared(env: gym.Env[Any, Any], attribute: str) -> tuple[str, ...]:
     """The names that a class attribute (or one of the object's own) lists, from the env outwards."""
-    layers = [env]
-    while isinstance(layers[-1], gym.Wrapper):
-        layers.append(layers[-1].env)
-    names = [name for layer in reversed(layers) for name in getattr(layer, attribute, ())]
+    names = [name for layer in reversed(layers_of(env)) for name in getattr(layer, attribute, ())]
     return tuple(dict.fromkeys(names))
 
 

@@ -17,7 +17,7 @@ import warnings
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -25,6 +25,9 @@ import numpy as np
 from gymnast.envs.contract import pass_on_ctrl_c
 from gymnast.envs.families.table import family_of_class, load_hook
 from gymnast.errors import GymnastError
+
+if TYPE_CHECKING:
+    from gymnast.envs.contract import Envs
 
 FORMAT = 2  # of the values below; a snapshot of another format starts new episodes
 _COMPRESSED = 1024  # arrays of more bytes than this are compressed
@@ -85,7 +88,7 @@ class EnvState:
 
 def env_kind(env: gym.Env[Any, Any]) -> str:
     """The layers of an env in words, outermost first."""
-    return " > ".join(map(_class_name, _layers(env)))
+    return " > ".join(map(_class_name, layers_of(env)))
 
 
 def check_kinds(states: Sequence[EnvState], rows: Sequence[int], kind: str) -> None:
@@ -125,12 +128,12 @@ def rows_by_part(rows: Sequence[int], parts: Sequence[slice]) -> list[tuple[int,
 
 def can_carry(env: gym.Env[Any, Any]) -> bool:
     """Whether `env_state` can bring this env back exactly."""
-    return all(_carrier(layer) is not None for layer in _layers(env))
+    return all(_carrier(layer) is not None for layer in layers_of(env))
 
 
 def why_not_carried(env: gym.Env[Any, Any]) -> str:
     """The layers whose state is unknown."""
-    unknown = [_class_name(layer) for layer in _layers(env) if _carrier(layer) is None]
+    unknown = [_class_name(layer) for layer in layers_of(env) if _carrier(layer) is None]
     return f"{', '.join(unknown)} cannot report its state (get_state and set_state)"
 
 
@@ -138,7 +141,7 @@ def env_state(env: gym.Env[Any, Any]) -> dict[str, Any]:
     """Random state and, where every layer is known, the state of each; JSON values only."""
     state: dict[str, Any] = {"format": FORMAT, "random": random_state(env.unwrapped.np_random)}
     if can_carry(env):
-        layers = [_written(layer) for layer in _layers(env)]
+        layers = [_written(layer) for layer in layers_of(env)]
         if None not in layers:
             state["layers"] = layers
     return state
@@ -162,7 +165,53 @@ def _written(layer: gym.Env[Any, Any]) -> dict[str, Any] | None:
 
 def fresh_state(seed: int) -> dict[str, Any]:
     """In place of the state of an env that is lost: restoring it begins a new episode."""
-    return {"seed": seed, "episodes": 1, "random": random_state(np.random.default_rng(seed))}
+    other = np.random.default_rng([seed, 0x105])  # not those that the env's first episode was drawn from
+    return {"seed": seed, "episodes": 1, "random": random_state(other)}
+
+
+def saved_envs(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
+    """The states of single envs in a snapshot, also of several groups; none if another backend took it."""
+    match snapshot.get("kind"):
+        case "single":
+            return list(snapshot["envs"])
+        case "groups":
+            groups = [saved_envs(group) for group in snapshot["groups"]]
+            return [env for group in groups for env in group] if all(groups) else []
+    return []
+
+
+def episodes_in(snapshot: Any) -> int:
+    """Episodes that envs had started when a snapshot of any kind was taken, all together.
+
+    It grows with every resume, so that seeds made with it were never used before.
+    """
+    match snapshot:
+        case {"episodes": list(counts)}:
+            return sum(counts)
+        case {"episodes": count}:
+            return int(count)
+        case {"envs": list(parts)} | {"groups": list(parts)}:
+            return sum(map(episodes_in, parts))
+        case {"tasks": dict(parts)}:
+            return sum(map(episodes_in, parts.values()))
+    return 0
+
+
+def begin_new_episodes(envs: Envs, snapshot: dict[str, Any]) -> np.ndarray:
+    """Leave the episodes of a snapshot for new ones, which no run before it has played."""
+    first = envs.restore(_without_episodes(snapshot))
+    return envs.reset() if first is None else first
+
+
+def _without_episodes(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """A snapshot with its random states and no episode to continue."""
+    kept = {key: value for key, value in snapshot.items() if key not in ("state", "layers")}
+    for key in ("envs", "groups"):
+        if key in kept:
+            kept[key] = [_without_episodes(part) for part in kept[key]]
+    if "tasks" in kept:
+        kept["tasks"] = {name: _without_episodes(part) for name, part in kept["tasks"].items()}
+    return kept
 
 
 def matches(env: gym.Env[Any, Any], state: dict[str, Any]) -> bool:
@@ -170,12 +219,12 @@ def matches(env: gym.Env[Any, Any], state: dict[str, Any]) -> bool:
     layers = state.get("layers")
     if layers is None or state.get("format") != FORMAT:
         return False
-    return [layer["class"] for layer in layers] == [_class_name(layer) for layer in _layers(env)]
+    return [layer["class"] for layer in layers] == [_class_name(layer) for layer in layers_of(env)]
 
 
 def set_env_state(env: gym.Env[Any, Any], state: dict[str, Any]) -> None:
     """Put an env that was reset once into the state that `env_state` took; needs `matches`."""
-    for layer, saved in zip(_layers(env), state["layers"], strict=True):
+    for layer, saved in zip(layers_of(env), state["layers"], strict=True):
         carrier = _carrier(layer)
         assert carrier is not None
         carrier.set_state(decode(saved["state"]))
@@ -201,8 +250,8 @@ def set_random_state(generator: np.random.Generator, state: dict[str, Any]) -> b
     return True
 
 
-def _layers(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
-    """The chain, outermost first."""
+def layers_of(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
+    """An env and its wrappers, outermost first."""
     layers = [env]
     while isinstance(layers[-1], gym.Wrapper):
         layers.append(layers[-1].env)

@@ -272,7 +272,8 @@ def gumbel(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Noise whose argmax, added to logits, is a draw from their softmax."""
     # -log of an exponential is a Gumbel; this way costs a fraction of rng.gumbel
     exponential = rng.standard_exponential(shape, np.float32)
-    np.maximum(exponential, np.float32(1e-30), out=exponential)
+    # A draw of 0 is one below the finest step of these numbers: its Gumbel is 18, not infinite.
+    np.maximum(exponential, np.float32(1e-8), out=exponential)
     np.log(exponential, out=exponential)
     return np.negative(exponential, out=exponential)
 

@@ -26,11 +26,14 @@ class Rollout:
     bootstrap: np.ndarray  # [T, N] value of the true last observation where truncated, else 0
     masks: np.ndarray | None = None  # [T+1, N, M] bool: allowed choices, where masks are used
     older_policy: bool = False  # an older policy collected it than the one that learns from it
-    begun: np.ndarray = field(default_factory=lambda: np.empty(0, bool))  # [N] row 0 begins an episode
+    # [N] whether row 0 begins an episode or a life
+    begun: np.ndarray = field(default_factory=lambda: np.empty(0, bool))
     sequences: Sequences | None = None  # where states of the policy's memory begin, if it has one
     x: Any = field(default_factory=lambda: np.empty(0))  # [T·N, D] encoded observations
     # [T+1, N, …] instead of `obs`, which then has only one row, where a GPU keeps the pixels
     pixels: Any = None
+    # [T, N] bool: where a life was lost: terminated for learning, while the episode continues
+    life_lost: np.ndarray = field(default_factory=lambda: np.zeros((), bool))
     # Sums of the parts of the reward, by name
     part_sums: dict[str, float] = field(default_factory=dict)
     # Of value heads beyond the first, if there are any: [V-1, T+1, N], and [V-1, T, N] where truncated
@@ -39,6 +42,11 @@ class Rollout:
     streams: tuple[Stream, ...] = ()  # rewards beside the env's, each with a value head of its own
     # Where episodes ended, if someone asked for transitions: step, envs, true last observations
     final_obs: list[tuple[int, np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    @property
+    def episode_ends(self) -> np.ndarray:
+        """[T, N]: after these steps the policy starts with an empty memory."""
+        return (self.terminated | self.truncated) & ~self.life_lost
 
 
 def allocate_rollout(
@@ -64,6 +72,7 @@ def allocate_rollout(
         log_probs=np.zeros((t, n), np.float32),
         values=np.zeros((t + 1, n), np.float32),
         bootstrap=np.zeros((t, n), np.float32),
+        life_lost=np.zeros((t, n), bool),
         masks=None if mask_size is None else np.zeros((t + 1, n, mask_size), np.bool_),
         head_values=np.zeros((n_values - 1, t + 1, n), np.float32) if n_values > 1 else None,
         head_bootstrap=np.zeros((n_values - 1, t, n), np.float32) if n_values > 1 else None,

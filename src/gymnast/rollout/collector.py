@@ -18,6 +18,7 @@ import numpy as np
 from gymnast.envs.backends.groups import Group, groups_of
 from gymnast.envs.contract import Envs, Step
 from gymnast.envs.mix.mixed import task_rows
+from gymnast.envs.states import begin_new_episodes
 from gymnast.policies.policy import Policy
 from gymnast.rollout.buffer import Rollout, allocate_rollout
 from gymnast.rollout.metrics import rollout_metrics
@@ -158,12 +159,12 @@ class Collector:
         rollout.part_sums = dict.fromkeys(self.envs.reward_parts, 0.0)
         rollout.streams = ()
         rollout.final_obs.clear()
+        rollout.life_lost.fill(False)
         seen, last = (rollout.pixels, before.pixels) if self._on_device else (rollout.obs, before.obs)
         seen[0] = last[-1]
-        ages = self._clock - self._life_began
-        rollout.begun = ages == 0
+        rollout.begun = self._life_began == self._clock
         if self._frames is not None:
-            self._frames.begin(ages)
+            self._frames.begin(self._clock - self._episode_began)
         if rollout.masks is not None and before.masks is not None:
             rollout.masks[0] = before.masks[-1]
 
@@ -208,11 +209,14 @@ class Collector:
         cut = np.flatnonzero(step.truncated & ~step.terminated)
         now = self._clock + t + 1
         self._life_began[over + group.start] = now
-        ended.episodes.extend(self._finish(over, step, group.start, now))
         if len(cut):
             ended.truncated.append((t, cut + group.start, step.final_obs[cut]))
         if self._keep_final_obs:
             rollout.final_obs.append((t, over + group.start, step.final_obs[over]))
+        if step.life_lost is not None:  # the game continues, and all that is remembered of it stays
+            rollout.life_lost[t, rows] = step.life_lost
+            over = over[~step.life_lost[over]]
+        ended.episodes.extend(self._finish(over, step, group.start, now))
         if self._memory is not None:
             self._memory.ended(over, cut)
         if self._frames is not None:
@@ -221,10 +225,8 @@ class Collector:
     def _finish(self, over: np.ndarray, step: Step, start: int, now: int) -> list[Episode]:
         """The episodes that ended in these envs of a group, whose counts start again.
 
-        Those of envs that were lost in the middle are left out; a lost life does not end an episode.
+        Those of envs that were lost in the middle are left out.
         """
-        if step.life_lost is not None:
-            over = over[~step.life_lost[over]]
         at = over + start
         totals, lengths = self._totals[at], now - self._episode_began[at]
         plain = totals - self._parts[at]
@@ -307,7 +309,8 @@ class Collector:
         """Continue from `state`; a notice if the envs had to start new episodes."""
         fresh = self.envs.restore(state["envs"])
         if fresh is None and self.rollout.masks is not None and "masks" not in state:
-            fresh = self.envs.reset()  # masks are new to this run: only a reset gives the current ones
+            # Masks are new to this run: only a reset gives the current ones.
+            fresh = begin_new_episodes(self.envs, state["envs"])
         if self._memory is not None:
             self._memory.load_array(None if fresh is not None else state.get("memory"))
         if self._frames is not None:

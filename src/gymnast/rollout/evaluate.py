@@ -134,7 +134,10 @@ def evaluate(
         totals += step.rewards
         lengths += 1
         if step.final_obs is not None:
-            for i in np.flatnonzero(step.terminated | step.truncated):
+            done = step.terminated | step.truncated
+            if step.life_lost is not None:  # with the wrappers of training: the game continues
+                done &= ~step.life_lost
+            for i in np.flatnonzero(done):
                 if step.lost is not None and step.lost[i]:  # its env was lost: the episode is played again
                     totals[i] = lengths[i] = 0
                     continue
@@ -148,7 +151,7 @@ def evaluate(
                 episode_of[i] = started[task]
                 started[task] += 1
                 totals[i] = lengths[i] = 0
-            state.reset(step.terminated | step.truncated)
+            state.reset(done)
         if progress is not None:
             progress(finished, total)
         obs = step.obs

@@ -74,7 +74,7 @@ class Sequences:
 def sequences_of(rollout: Rollout, states: Array) -> Sequences:
     """The sequences of a rollout, from the states [S, K, N, H] that they began with."""
     begins = np.zeros(rollout.rewards.shape, bool)
-    begins[1:] = (rollout.terminated | rollout.truncated)[:-1]
+    begins[1:] = rollout.episode_ends[:-1]
     return Sequences(len(begins) // len(states), begins, states)
 
 

@@ -43,8 +43,8 @@ class RolloutFrames:
         """
         before = self._before.swapaxes(0, 1).reshape(-1, *obs.shape[1:])
         frames = policy.preprocessor.apply(np.concatenate([before, obs]))
-        done = rollout.terminated | rollout.truncated
-        return policy.stacked_rows(frames, frame_index(self.k, self._ages, done, truncated))
+        index = frame_index(self.k, self._ages, rollout.episode_ends, truncated)
+        return policy.stacked_rows(frames, index)
 
     def state(self) -> dict[str, Any]:
         return self._history.state()

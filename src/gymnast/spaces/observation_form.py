@@ -66,9 +66,11 @@ class ObservationForm:
                     value = value[key]
             except (KeyError, IndexError, TypeError):
                 return f"returned an observation without '{leaf.name}', which its space has"
+            what = f"'{leaf.name}'" if leaf.name else "an observation"
             if np.shape(value) != leaf.shape:
-                what = f"'{leaf.name}'" if leaf.name else "an observation"
                 return f"returned {what} of shape {np.shape(value)}; its space has {leaf.shape}"
+            if (dtype := np.asarray(value).dtype).kind not in "biuf":
+                return f"returned {what} of {dtype}, such as {str(value)[:40]!r}; its space has numbers"
         return None
 
     def batch(self, obs: Any) -> np.ndarray:

@@ -64,12 +64,13 @@ def iter_steps(env: RecordedEnv, player: Player, *, episodes: int, max_steps: in
             result = envs.step(chosen[0])
             taken, step = taken + 1, step + 1
             view = env.latest
+            life_lost = result.life_lost is not None and bool(result.life_lost[0])  # the game continues
             outcome = Outcome(
                 action=env.actions.form.flatten(env.camera.action),
                 label=env.actions.text(env.camera.action),
                 reward=float(result.rewards[0]),
                 parts={name: float(share[0]) for name, share in result.reward_parts.items()},
-                terminated=bool(result.terminated[0]),
+                terminated=bool(result.terminated[0]) and not life_lost,
                 truncated=bool(result.truncated[0]),
                 episode_values={},
             )

@@ -38,6 +38,12 @@ def evaluation_seed(config: Config) -> int:
     return int(np.random.SeedSequence([config.seed, 0xE7A1]).generate_state(1)[0])
 
 
+def held_out_seed(config: Config) -> int:
+    """Of episodes that neither trained a policy nor chose its checkpoint; the same each time."""
+    words = np.random.SeedSequence([config.seed, evaluation_seed(config), 0x7E57]).generate_state(1)
+    return int(words[0])
+
+
 def sampling_rng(seed: int, env_steps: int) -> np.random.Generator:
     """For a stochastic evaluation: a function of the step, so that resuming changes nothing."""
     return np.random.default_rng([seed, env_steps])

@@ -15,10 +15,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.backends.in_process import Frame, episode_seed
+from gymnast.envs.backends.frame import Frame
+from gymnast.envs.backends.in_process import episode_seed
 from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived, close_env
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec, make_env
+from gymnast.envs.states import episodes_in
 from gymnast.errors import MissingExtra, did_you_mean
 from gymnast.spaces.action_form import ActionForm, is_plain
 from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_action_space, plain_space
@@ -147,7 +149,7 @@ class EnvPoolEnvs(StepsWhenReceived):
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
         """EnvPool shows no random state: the number of episodes so far makes a seed not yet used."""
-        self._episodes = int(snapshot.get("episodes", 1))
+        self._episodes = episodes_in(snapshot)
         return self._start(episode_seed(self.seeds[0], self._episodes))
 
     def close(self) -> None:

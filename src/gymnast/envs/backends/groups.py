@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from gymnast.envs.contract import EnvFailure, Envs, Step
-from gymnast.envs.states import EnvState, check_count, checked_rows, rows_by_part
+from gymnast.envs.states import (
+    EnvState,
+    begin_new_episodes,
+    check_count,
+    checked_rows,
+    episodes_in,
+    rows_by_part,
+    saved_envs,
+)
 from gymnast.errors import GymnastError
 
 
@@ -75,12 +83,28 @@ class GroupedEnvs:
         return {"kind": "groups", "groups": [part.snapshot() for part in self._parts]}
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
-        saved = snapshot.get("groups", ())
-        if snapshot.get("kind") == "groups" and len(saved) == len(self._parts):
-            fresh = [part.restore(one) for part, one in zip(self._parts, saved, strict=True)]
-            if all(obs is None for obs in fresh):
-                return None
-        return self.reset()  # of other groups, or of envs without a state: all begin new episodes
+        saved = self._saved(snapshot)
+        fresh = [part.restore(one) for part, one in zip(self._parts, saved, strict=True)]
+        if all(obs is None for obs in fresh):
+            return None
+        # A caller takes the episodes of all envs as new ones.
+        return np.concatenate(
+            [
+                begin_new_episodes(part, one) if obs is None else obs
+                for part, one, obs in zip(self._parts, saved, fresh, strict=True)
+            ]
+        )
+
+    def _saved(self, snapshot: dict[str, Any]) -> list[dict[str, Any]]:
+        """What each group is to continue from, also if there were other groups, or none."""
+        groups = snapshot.get("groups", ()) if snapshot.get("kind") == "groups" else ()
+        if len(groups) == len(self._parts):
+            return list(groups)
+        envs, episodes = saved_envs(snapshot), episodes_in(snapshot)
+        return [
+            {"kind": "single" if envs else "other", "envs": envs[group.rows], "episodes": episodes}
+            for group in self.groups
+        ]
 
     def capture(self, rows: Sequence[int]) -> list[EnvState]:
         rows = checked_rows(rows, self.n_envs)

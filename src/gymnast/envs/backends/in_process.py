@@ -3,72 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
 
 from gymnast.envs import states as carrying
+from gymnast.envs.backends.frame import Frame
+from gymnast.envs.backends.returned import FLAGS, NUMBERS, Returned
 from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived, close_all, pass_on_ctrl_c
+from gymnast.envs.single import reports_life_lost
 from gymnast.envs.states import EnvState
 from gymnast.errors import GymnastError, described
 from gymnast.spaces.action_form import ActionForm, is_plain
 from gymnast.spaces.masks import MaskReader
 from gymnast.spaces.observation_form import ObservationForm
-from gymnast.spaces.plain import array_type, first_value, plain_action_space, plain_space
+from gymnast.spaces.plain import first_value, plain_action_space, plain_space
 
-Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
-
-
-class Frame:
-    """The arrays of one step. Two are used in turn, so a step leaves the one before it whole."""
-
-    def __init__(
-        self,
-        n_envs: int,
-        observation_space: gym.Space[Any],
-        parts: Sequence[str],
-        allocate: Allocate = np.zeros,
-        mask_size: int = 0,
-        values: Sequence[str] = (),
-    ) -> None:
-        shape, dtype = array_type(observation_space)
-        self.final_obs = allocate((n_envs, *shape), dtype)
-        self.life_lost = allocate((n_envs,), np.dtype(np.bool_))
-        self.masks = allocate((n_envs, mask_size), np.dtype(np.bool_)) if mask_size else None
-        self.step = Step(
-            obs=allocate((n_envs, *shape), dtype),
-            rewards=allocate((n_envs,), np.dtype(np.float64)),
-            terminated=allocate((n_envs,), np.dtype(np.bool_)),
-            truncated=allocate((n_envs,), np.dtype(np.bool_)),
-            final_obs=None,
-            reward_parts={name: allocate((n_envs,), np.dtype(np.float64)) for name in parts},
-            episode_values={name: allocate((n_envs,), np.dtype(np.float64)) for name in values},
-        )
-
-    def rows(self, start: int, stop: int) -> Frame:
-        """The part of the arrays that belongs to some of the envs, as views."""
-        part = object.__new__(Frame)
-        part.final_obs = self.final_obs[start:stop]
-        part.life_lost = self.life_lost[start:stop]
-        part.masks = None if self.masks is None else self.masks[start:stop]
-        part.step = Step(
-            obs=self.step.obs[start:stop],
-            rewards=self.step.rewards[start:stop],
-            terminated=self.step.terminated[start:stop],
-            truncated=self.step.truncated[start:stop],
-            final_obs=None,
-            reward_parts={name: array[start:stop] for name, array in self.step.reward_parts.items()},
-            episode_values={name: array[start:stop] for name, array in self.step.episode_values.items()},
-        )
-        return part
-
-    def finish(self, any_done: bool) -> Step:
-        """The step, with what there is only if an env finished."""
-        self.step.final_obs = self.final_obs if any_done else None
-        self.step.life_lost = self.life_lost if any_done and self.life_lost.any() else None
-        return self.step
+_CHECKED_STEPS = 32  # of each env; later only what costs next to nothing is checked
 
 
 class InProcessEnvs(StepsWhenReceived):
@@ -94,7 +47,7 @@ class InProcessEnvs(StepsWhenReceived):
         self.carries_state = all(carrying.can_carry(env) for env in envs)
         self.can_capture = self.carries_state
         self._envs = list(envs)
-        self._step_calls = [env.step for env in envs]
+        self._lives = reports_life_lost(envs[0])
         self._episodes = [0] * self.n_envs  # started so far, each
         self._first_obs = first_value(envs[0].observation_space)
         self._first_action = first_value(envs[0].action_space)
@@ -106,6 +59,10 @@ class InProcessEnvs(StepsWhenReceived):
             self._action_dtype = np.int64 if self._discrete_actions else envs[0].action_space.dtype
         self._reader = MaskReader(self.action_space) if masked else None
         self._seen = ObservationForm(envs[0].observation_space)
+        self._returned = Returned(self._seen)
+        self._obs_types = self._returned.obs_types
+        # An env's first steps are checked in full; then the call is replaced by the env's own.
+        self._step_calls = [self._checking(index) for index in range(self.n_envs)]
         self._float_fields = _float_fields(self._seen)
         mask_size = self._reader.size if self._reader else 0
         arrays: dict[str, Any] = {"mask_size": mask_size, "values": episode_values}
@@ -156,8 +113,8 @@ class InProcessEnvs(StepsWhenReceived):
             actions += self._first_action
         terminated.fill(False)
         truncated.fill(False)
-        frame.life_lost.fill(False)
         any_done, first_obs, index, masks = False, self._first_obs, 0, frame.masks
+        lives, obs_types = self._lives, self._obs_types
         mask_shape = None if masks is None else masks.shape[1:]
         try:
             # Plain ints: an env's `action_space.contains` is faster on them.
@@ -167,13 +124,19 @@ class InProcessEnvs(StepsWhenReceived):
                 each_action = actions.tolist() if self._discrete_actions else actions
             for index, action in enumerate(each_action):
                 ob, reward, is_terminated, is_truncated, info = self._step_calls[index](action)
+                if type(reward) not in NUMBERS or type(ob) not in obs_types:
+                    self._reject(index, self._returned.wrong_values(ob, reward))
                 rewards[index] = reward
                 if self.reward_parts:
                     self._write_parts(index, step.reward_parts, info)
                 if is_terminated or is_truncated:
-                    terminated[index] = is_terminated
+                    if type(is_terminated) not in FLAGS or type(is_truncated) not in FLAGS:
+                        self._reject(index, self._returned.wrong_flags(is_terminated, is_truncated))
+                    # A life lost in the step that a time limit ends the game at is an end for learning too.
+                    terminated[index] = is_terminated or (lives and info.get("life_lost", False))
                     truncated[index] = is_truncated
-                    frame.life_lost[index] = info.get("life_lost", False)
+                    frame.life_lost[index] = False
+                    frame.lost[index] = info.get("env_lost", False)
                     any_done = True
                     final_rows[index] = ob - first_obs if first_obs else ob
                     for name, values in step.episode_values.items():
@@ -181,6 +144,12 @@ class InProcessEnvs(StepsWhenReceived):
                     self._start_episode(index, next_rows, masks)
                 else:
                     next_rows[index] = ob
+                    if lives and info.get("life_lost", False):
+                        any_done = terminated[index] = frame.life_lost[index] = True
+                        frame.lost[index] = False
+                        final_rows[index] = ob - first_obs if first_obs else ob
+                        for values in step.episode_values.values():
+                            values[index] = math.nan
                     if masks is not None:
                         mask = info.get("action_mask")
                         if type(mask) is np.ndarray and mask.shape == mask_shape:
@@ -200,6 +169,25 @@ class InProcessEnvs(StepsWhenReceived):
         self._check_masks(masks)
         return frame.finish(any_done)
 
+    def _checking(self, index: int) -> Any:
+        """The step of an env whose first results are checked in full."""
+        own, left = self._envs[index].step, _CHECKED_STEPS
+
+        def step(action: Any) -> Any:
+            nonlocal left
+            result = own(action)
+            self._reject(index, self._returned.wrong_step(result))
+            left -= 1
+            if not left:
+                self._step_calls[index] = own
+            return result
+
+        return step
+
+    def _reject(self, index: int, reason: str | None) -> None:
+        if reason is not None:
+            raise EnvFailure(index, self.seeds[index], reason)
+
     def _start_episode(
         self, index: int, rows: Any, masks: np.ndarray | None, seed: int | None = None
     ) -> None:
@@ -211,8 +199,7 @@ class InProcessEnvs(StepsWhenReceived):
         if not isinstance(info, dict):
             raise EnvFailure(index, self.seeds[index], f"gave no info on reset; {_RETURNS['reset']}")
         # Here, since assigning would broadcast a wrong shape in silence.
-        if (misfit := self._seen.misfit(ob)) is not None:
-            raise EnvFailure(index, self.seeds[index], misfit)
+        self._reject(index, self._seen.misfit(ob))
         rows[index] = ob
         if masks is not None:
             self._read_mask(index, masks, info)
@@ -270,17 +257,21 @@ class InProcessEnvs(StepsWhenReceived):
         }
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
-        saved = saved_envs(snapshot)
+        saved, started = carrying.saved_envs(snapshot), carrying.episodes_in(snapshot)
         exact = len(saved) == self.n_envs and all(carrying.matches(self._envs[0], state) for state in saved)
-        obs = self.restore_into(saved, exact, self._next_frame())
+        obs = self.restore_into(saved, exact, self._next_frame(), started)
         return None if exact else obs
 
-    def restore_into(self, saved: list[dict[str, Any]], exact: bool, turn: int) -> np.ndarray:
-        """Continue from the states in `saved`; new episodes, unless `exact`, begin in frame `turn`."""
+    def restore_into(self, saved: list[dict[str, Any]], exact: bool, turn: int, started: int) -> np.ndarray:
+        """Continue from the states in `saved`; new episodes, unless `exact`, begin in frame `turn`.
+
+        started: episodes of all envs before now, for the seeds of envs that have no state.
+        """
         obs, masks = self._frames[turn].step.obs, self._frames[turn].masks
         writer = self._writers[turn][0]
         for index in range(self.n_envs):
-            self._restore_one(index, saved[index] if index < len(saved) else None, exact, writer, masks)
+            state = saved[index] if index < len(saved) else {"episodes": started}
+            self._restore_one(index, state, exact, writer, masks)
         if self._first_obs:
             obs -= self._first_obs
         return obs
@@ -288,23 +279,20 @@ class InProcessEnvs(StepsWhenReceived):
     def _restore_one(
         self,
         index: int,
-        state: dict[str, Any] | None,
+        state: dict[str, Any],
         exact: bool,
         rows: Any,
         masks: np.ndarray | None,
     ) -> None:
-        if state is None:  # there are more envs now than there were
-            self._start_episode(index, rows, masks, seed=self.seeds[index])
-            self._episodes[index] = 1
-            return
         env, episodes = self._envs[index], int(state["episodes"])
         # An env may draw from more than np_random: a seed of its own for this episode reaches all of it.
         self._start_episode(index, rows, masks, seed=episode_seed(self.seeds[index], episodes))
         if exact:
             carrying.set_env_state(env, state)
         else:
-            carrying.set_random_state(env.unwrapped.np_random, state["random"])
-            self._start_episode(index, rows, masks)
+            if "random" in state:  # an env that is new, or that another backend stepped, has none
+                carrying.set_random_state(env.unwrapped.np_random, state["random"])
+                self._start_episode(index, rows, masks)
             episodes += 1
         self._episodes[index] = episodes
 
@@ -379,11 +367,6 @@ def _fill(array: np.ndarray, index: int, raw: bytes) -> None:
 def _float_fields(form: ObservationForm) -> list[str | None]:
     """The fields of a batch that may hold NaN; None means the whole of a plain one."""
     return [leaf.name or None for leaf in form.leaves if leaf.dtype == np.float32]
-
-
-def saved_envs(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
-    """The states of single envs in a snapshot; none if another backend took it."""
-    return list(snapshot["envs"]) if snapshot.get("kind") == "single" else []
 
 
 def episode_seed(seed: int, episode: int) -> int:

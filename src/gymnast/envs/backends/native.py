@@ -9,12 +9,13 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from gymnast.envs.backends.in_process import Frame, episode_seed
+from gymnast.envs.backends.frame import Frame
+from gymnast.envs.backends.in_process import episode_seed
 from gymnast.envs.contract import EnvFailure, Envs, Step, StepsWhenReceived, close_all, pass_on_ctrl_c
 from gymnast.envs.families.table import FAMILIES, family_of, load_hook
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import active_wrappers, find_spec
-from gymnast.envs.states import random_state, set_random_state
+from gymnast.envs.states import episodes_in, random_state, set_random_state
 from gymnast.errors import GymnastError
 from gymnast.spaces.action_form import ActionForm, is_plain
 from gymnast.spaces.plain import array_type, check_spaces, first_value, plain_action_space, plain_space
@@ -216,7 +217,7 @@ class NativeEnvs(StepsWhenReceived):
         }
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
-        episodes = int(snapshot.get("episodes", 1))
+        episodes = episodes_in(snapshot)
         obs, _ = self._env.reset(seed=episode_seed(self.seeds[0], episodes))
         if snapshot.get("kind") == "native" and set_random_state(self._env.np_random, snapshot["random"]):
             obs, _ = self._env.reset()

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.backends.in_process import Frame
+from gymnast.envs.backends.frame import Frame
 from gymnast.spaces.plain import action_array_type
 
 _CACHE_LINE = 64

@@ -115,7 +115,9 @@ def _serve(envs: InProcessEnvs, actions: np.ndarray, start: int, command_fd: int
                 send(answer_fd, snapshot)
             elif command <= Command.RESTORE_1:
                 saved = receive(command_fd)
-                envs.restore_into(saved["envs"], saved["exact"], command - Command.RESTORE_0)
+                envs.restore_into(
+                    saved["envs"], saved["exact"], command - Command.RESTORE_0, saved["started"]
+                )
                 os.write(answer_fd, answers[Answer.DONE])
             elif command <= Command.CAPTURE_1:
                 states = envs.capture_from(receive(command_fd)["rows"], command - Command.CAPTURE_0)

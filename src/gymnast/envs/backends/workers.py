@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gymnast.envs.backends.in_process import Frame, restart_seed, saved_envs
+from gymnast.envs.backends.frame import Frame
+from gymnast.envs.backends.in_process import restart_seed
 from gymnast.envs.backends.restarts import Restarts
 from gymnast.envs.backends.shared_block import SharedBlock, open_unnamed_file
 from gymnast.envs.backends.worker import Worker, WorkerLost, shut_down
@@ -36,9 +37,11 @@ from gymnast.envs.states import (
     check_kinds,
     checked_rows,
     env_kind,
+    episodes_in,
     fresh_state,
     matches,
     rows_by_part,
+    saved_envs,
     why_not_carried,
 )
 from gymnast.errors import GymnastError
@@ -195,7 +198,6 @@ class WorkerEnvs:
             raise RuntimeError("receive was called without send")
         self._sent = False
         frame = self._block.frames[self._turn]
-        frame.step.lost = None
         finished, lost = self._gather(self._patience)
         for worker in lost:
             self._replace(worker)
@@ -256,15 +258,12 @@ class WorkerEnvs:
         step.rewards[rows] = 0.0
         step.terminated[rows] = False
         step.truncated[rows] = True
-        frame.life_lost[rows] = False
+        frame.life_lost[rows], frame.lost[rows] = False, True
         frame.final_obs[rows] = self._block.frames[1 - self._turn].step.obs[rows]
         for shares in step.reward_parts.values():
             shares[rows] = 0.0
         for values in step.episode_values.values():
             values[rows] = np.nan
-        if step.lost is None:
-            step.lost = np.zeros(self.n_envs, np.bool_)
-        step.lost[rows] = True
 
     def _failure(self, worker: Worker) -> EnvFailure:
         index = worker.rows[0]
@@ -291,7 +290,7 @@ class WorkerEnvs:
         for worker in self._workers:
             start, stop = worker.rows
             worker.command(bytes([Command.RESTORE_0 + self._turn]))
-            worker.send({"envs": saved[start:stop], "exact": exact})
+            worker.send({"envs": saved[start:stop], "exact": exact, "started": episodes_in(snapshot)})
         _, lost = self._gather(self._start_patience)
         if lost:  # half of the envs restored and half new cannot be reported
             raise self._failure(lost[0])

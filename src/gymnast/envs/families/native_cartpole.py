@@ -14,9 +14,17 @@ from typing import Any
 import numpy as np
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
-from gymnast.envs.backends.in_process import Frame, episode_seed
+from gymnast.envs.backends.frame import Frame
+from gymnast.envs.backends.in_process import episode_seed
 from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived
-from gymnast.envs.states import EnvState, check_kinds, checked_rows, random_state, set_random_state
+from gymnast.envs.states import (
+    EnvState,
+    check_kinds,
+    checked_rows,
+    episodes_in,
+    random_state,
+    set_random_state,
+)
 from gymnast.errors import GymnastError
 
 _MANY = 256
@@ -166,9 +174,10 @@ class NativeCartPole(StepsWhenReceived):
         }
 
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
-        if snapshot.get("kind") != "native-cartpole":  # another backend took it: only the seed can be heeded
-            self._env.reset(seed=episode_seed(self.seeds[0], 1))
-            self._episodes = self.n_envs
+        if snapshot.get("kind") != "native-cartpole":  # of another backend: a new seed is all there can be
+            started = episodes_in(snapshot)
+            self._env.reset(seed=episode_seed(self.seeds[0], started))
+            self._episodes = started + self.n_envs
             return self._start_all()
         self._env.reset(seed=self.seeds[0])
         set_random_state(self._env.np_random, snapshot["random"])

@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from gymnast.envs.backends.frame import Frame
 from gymnast.envs.backends.groups import groups_of
-from gymnast.envs.backends.in_process import Frame
 from gymnast.envs.contract import EnvFailure, Envs, Step
 from gymnast.envs.mix.form import MixForm
-from gymnast.envs.states import EnvState, check_count, checked_rows, rows_by_part
+from gymnast.envs.states import (
+    EnvState,
+    begin_new_episodes,
+    check_count,
+    checked_rows,
+    episodes_in,
+    rows_by_part,
+)
 from gymnast.errors import GymnastError
 
 
@@ -126,18 +133,15 @@ class MixedEnvs:
         """Tasks by name, so that a resume may add, drop or reorder some. Episodes continue only if
         those of every task can: a caller that gets observations takes all of them as new episodes."""
         saved: dict[str, Any] = snapshot.get("tasks", {}) if snapshot.get("kind") == "mix" else {}
-        states = [saved.get(self.form.names[part.task]) for part in self._parts]
-        firsts = [
-            part.envs.reset() if state is None else part.envs.restore(state)
-            for part, state in zip(self._parts, states, strict=True)
-        ]
+        new = {"kind": "other", "episodes": episodes_in(snapshot)}  # of a task that was not there
+        states: list[dict[str, Any]] = [saved.get(self.form.names[part.task], new) for part in self._parts]
+        firsts = [part.envs.restore(state) for part, state in zip(self._parts, states, strict=True)]
         if all(first is None for first in firsts):
             return None
         frame = self._next_frame()
         for index, (part, state, first) in enumerate(zip(self._parts, states, firsts, strict=True)):
-            if first is None:
-                first = part.envs.restore(_without_episodes(state or {}))
-            frame.start(index, part.envs.reset() if first is None else first, part.envs.masks)
+            obs = begin_new_episodes(part.envs, state) if first is None else first
+            frame.start(index, obs, part.envs.masks)
         return frame.frame.step.obs
 
     def capture(self, rows: Sequence[int]) -> list[EnvState]:
@@ -250,14 +254,6 @@ def _marked(all_rows: np.ndarray | None, own: np.ndarray | None, rows: slice, n:
 
 def _union(names: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for own in names for name in own))
-
-
-def _without_episodes(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """A snapshot with its random states and no episode to continue."""
-    kept = {key: value for key, value in snapshot.items() if key != "state"}
-    if "envs" in kept:
-        kept["envs"] = [{k: v for k, v in env.items() if k != "layers"} for env in kept["envs"]]
-    return kept
 
 
 def task_rows(envs: Envs) -> tuple[tuple[str, ...], np.ndarray] | None:

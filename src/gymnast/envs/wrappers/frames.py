@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.states import random_state, set_random_state
+from gymnast.envs.states import layers_of, random_state, set_random_state
 from gymnast.envs.wrappers.base import EnvWrapper, checked_count, checked_number
 from gymnast.errors import GymnastError
 
@@ -27,19 +27,21 @@ class FrameSkip(EnvWrapper):
         self.max_of = checked_count("frame-skip", "max_of", max_of)
         if fps := env.metadata.get("render_fps"):
             self.metadata = {**env.metadata, "render_fps": fps / self.skip}  # of our steps
+        self._lives = any(getattr(layer, "reports_life_lost", False) for layer in layers_of(env))
         if self.max_of > 1 and not isinstance(env.observation_space, gym.spaces.Box):
             raise GymnastError(
                 f"wrapper 'frame-skip': max_of is for Box observations, not {env.observation_space}"
             )
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        total, parts = 0.0, dict[str, float]()
+        total, parts, life_lost = 0.0, dict[str, float](), False
         shown: deque[Any] = deque(maxlen=self.max_of)
         for _ in range(self.skip):
             obs, reward, terminated, truncated, info = self.env.step(action)
             total += float(reward)
             for name, share in info.get("reward_parts", {}).items():
                 parts[name] = parts.get(name, 0.0) + share
+            life_lost = life_lost or (self._lives and info.get("life_lost", False))
             if self.max_of > 1:
                 shown.append(np.array(obs))  # an env may draw its next frame into the same array
             if terminated or truncated:
@@ -48,6 +50,8 @@ class FrameSkip(EnvWrapper):
             obs = np.maximum.reduce(list(shown))
         if parts:
             info = {**info, "reward_parts": parts}
+        if life_lost:
+            info = {**info, "life_lost": True}
         return obs, total, terminated, truncated, info
 
 

@@ -240,7 +240,8 @@ def summarise(outcome: Outcome) -> str:
     }[outcome.status]
     text += f" after {outcome.env_steps:,} env steps in {duration(outcome.seconds)}"
     if outcome.best_score is not None:
-        text += f", best score {number('eval/return/mean', outcome.best_score)}"
+        best = number("eval/return/mean", outcome.best_score)
+        text += f", best score {best} (highest of its evaluations, all on the same episodes)"
     return text
 
 

@@ -69,9 +69,8 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self.reward_parts: tuple[str, ...] = ("clip",) if self._clip else ()
         self._fire_steps = fire_steps(config, actions)
         self._limit = self.max_episode_steps = step_limit(config)
+        self.reports_life_lost = self._lives_end or self._points_end
         self._fire_left = self._lives = self._age = 0
-        self._life_lost = False  # a life or a point was over: the next reset begins nothing new
-        self._last_seen = np.zeros(0)
         self._screen: np.ndarray | None = None  # of a state that was set, until ALE draws the next
 
     def _load(self) -> None:
@@ -103,9 +102,6 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        if self._life_lost and seed is None:
-            self._life_lost = False
-            return self._last_seen, self._info()
         if seed is not None:
             self._ale.setInt("random_seed", seed % 2**31)
         if seed is not None or not self._loaded:
@@ -118,7 +114,6 @@ class AtariGame(gym.Env[np.ndarray, Any]):
             self._ale.act(_NOOP)
             if self._ale.game_over():
                 self._ale.reset_game()
-        self._life_lost = False
         self._screen = None
         self._age, self._lives, self._fire_left = 0, self._ale.lives(), self._fire_steps
         return self._view.begin(), self._info()
@@ -147,14 +142,13 @@ class AtariGame(gym.Env[np.ndarray, Any]):
             if lost:
                 self._fire_left = self._fire_steps
             if (lost and self._lives_end) or (paid and self._points_end):
-                terminated = self._life_lost = info["life_lost"] = True
+                info["life_lost"] = True  # learning takes it for an end; to all layers the game continues
         self._lives = lives
         reward = float(paid)
         if self._clip:
             reward = max(-1.0, min(1.0, reward))
             info["reward_parts"] = {"clip": reward - paid}
-        self._last_seen = self._view.next()
-        return self._last_seen, reward, terminated, truncated, info
+        return self._view.next(), reward, terminated, truncated, info
 
     def _info(self) -> dict[str, Any]:
         return {"lives": self._ale.lives(), **self._masked}
@@ -172,7 +166,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
             "sticky": self._sticky.get(),
             "ale": self._ale.cloneState(include_rng=True).serialize(),
             "view": self._view.get_state(),
-            "counters": [self._fire_left, self._lives, self._age, int(self._life_lost)],
+            "counters": [self._fire_left, self._lives, self._age],
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -181,9 +175,7 @@ class AtariGame(gym.Env[np.ndarray, Any]):
         self._sticky.set(state["sticky"])
         self._ale.restoreState(ALEState(state["ale"]))
         self._view.set_state(state["view"])
-        self._fire_left, self._lives, self._age, life_lost = state["counters"]
-        self._life_lost = bool(life_lost)
-        self._last_seen = self._view.seen()
+        self._fire_left, self._lives, self._age = state["counters"][:3]  # older runs wrote a fourth
         self._screen = state["screen"]  # ALE's own is that of the game before until its next frame
 
 

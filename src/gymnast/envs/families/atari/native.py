@@ -34,6 +34,7 @@ from gymnast.envs.families.atari.games import (
 )
 from gymnast.envs.measure.cache import cores_of_a_group
 from gymnast.envs.settings import EnvConfig
+from gymnast.envs.states import episodes_in
 
 _NO_SEED = -1  # ALE: continue with the random numbers there are
 _NEVER = 2**31 - 1
@@ -186,7 +187,7 @@ class NativeAtari(CannotCapture):
     def restore(self, snapshot: dict[str, Any]) -> np.ndarray | None:
         """ALE's vectorised games cannot be put back: each begins a game with random numbers of its own."""
         played = list(snapshot.get("episodes", ())) if snapshot.get("kind") == "atari" else []
-        self._episodes = (played + [0] * self.n_envs)[: self.n_envs]
+        self._episodes = (played + [episodes_in(snapshot)] * self.n_envs)[: self.n_envs]
         seeds = [episode_seed(seed, count) for seed, count in zip(self.seeds, self._episodes, strict=True)]
         return self._start(np.arange(self.n_envs), np.array(seeds))
 

@@ -34,9 +34,6 @@ class View(Protocol):
     def next(self) -> np.ndarray:
         """The observation after a step."""
 
-    def seen(self) -> np.ndarray:
-        """The last observation once more, also of a state that was set."""
-
     def get_state(self) -> dict[str, Any]: ...
 
     def set_state(self, state: dict[str, Any]) -> None: ...
@@ -82,9 +79,6 @@ class Pixels:
         self._stack[-1] = self._resize(self._raw[0])
         return self._stack.copy()
 
-    def seen(self) -> np.ndarray:
-        return self._stack.copy()
-
     def get_state(self) -> dict[str, Any]:
         return {"raw": self._raw, "stack": self._stack}
 
@@ -111,9 +105,6 @@ class Ram:
     def next(self) -> np.ndarray:
         return np.asarray(self._read())
 
-    def seen(self) -> np.ndarray:
-        return self.next()
-
     def get_state(self) -> dict[str, Any]:
         return {}
 
@@ -129,27 +120,20 @@ class Things:
         self._objects = objects
         self._read = ale.getRAM
         self._ram = np.zeros(RAM_BYTES, np.uint8)
-        self._seen = np.zeros(len(objects.names), np.float32)
 
     def begin(self) -> np.ndarray:
         self._read(self._ram)
-        self._seen = self._objects.begin(self._ram)
-        return self._seen
+        return self._objects.begin(self._ram)
 
     def frame(self, before_last: int) -> None:
         """Speeds are of whole steps."""
 
     def next(self) -> np.ndarray:
         self._read(self._ram)
-        self._seen = self._objects.next(self._ram)
-        return self._seen
-
-    def seen(self) -> np.ndarray:
-        return self._seen.copy()
+        return self._objects.next(self._ram)
 
     def get_state(self) -> dict[str, Any]:
-        return {"objects": self._objects.get_state(), "seen": self._seen}
+        return {"objects": self._objects.get_state()}
 
     def set_state(self, state: dict[str, Any]) -> None:
         self._objects.set_state(state["objects"])
-        self._seen = state["seen"]

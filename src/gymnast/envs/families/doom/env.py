@@ -170,7 +170,7 @@ class DoomEnv(gym.Env[Any, Any]):
             reward = game.make_action(self._presses[action], tics)
         except engine.GONE as error:
             self._replace_engine(error)
-            info = self._info()
+            info = {**self._info(), "env_lost": True}
             if self.reward_parts:
                 info["reward_parts"] = dict.fromkeys(self.reward_parts, 0.0)
             return self._obs, 0.0, False, True, info

@@ -12,14 +12,24 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymnast.envs.backends.in_process import Frame, episode_seed, saved_envs
+from gymnast.envs.backends.frame import Frame
+from gymnast.envs.backends.in_process import episode_seed
 from gymnast.envs.contract import EnvFailure, Step, StepsWhenReceived, pass_on_ctrl_c
 from gymnast.envs.families.minigrid import cells
 from gymnast.envs.families.minigrid.layouts import Layouts, why_not_arrays
 from gymnast.envs.families.minigrid.sight import Sight
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
-from gymnast.envs.states import EnvState, check_kinds, checked_rows, env_kind, random_state, set_random_state
+from gymnast.envs.states import (
+    EnvState,
+    check_kinds,
+    checked_rows,
+    env_kind,
+    episodes_in,
+    random_state,
+    saved_envs,
+    set_random_state,
+)
 from gymnast.spaces.plain import plain_action_space, plain_space
 
 
@@ -231,14 +241,12 @@ class NativeMiniGrid(StepsWhenReceived):
                 self._episodes[row] = int(env["episodes"])
             return None
         for row in range(self.n_envs):  # as single envs begin new episodes
-            if row >= len(saved):
-                self._start(row, seed=self.seeds[row])
-                self._episodes[row] = 1
-                continue
-            episodes = int(saved[row]["episodes"])
+            known = row < len(saved)
+            episodes = int(saved[row]["episodes"]) if known else episodes_in(snapshot)
             self._start(row, seed=episode_seed(self.seeds[row], episodes))
-            set_random_state(self._layouts.random(row), saved[row]["random"])
-            self._start(row)
+            if known:
+                set_random_state(self._layouts.random(row), saved[row]["random"])
+                self._start(row)
             self._episodes[row] = episodes + 1
         obs = self._next_frame().step.obs
         self._observe(obs)
