@@ -109,12 +109,33 @@ def test_list_is_the_default_and_newest_first(invoke: Invoke, three: Three) -> N
         (["--unsolved"], [2, 1]),
         (["-n", "2"], [2, 1]),
         (["--status", "running"], []),
+        (["--status", "solved"], [0]),
+        (["--status", "finished"], [2]),
+        (["--status", "paused"], []),
     ],
 )
 def test_filters(invoke: Invoke, three: Three, options: list[str], expected: list[int]) -> None:
     assert [entry["id"] for entry in json.loads(invoke(*options, "--json"))] == [
         three[i].id for i in expected
     ]
+
+
+def test_status_is_one_word_in_tables_json_and_filters(invoke: Invoke, three: Three) -> None:
+    from gymnast.runs.registry import STATES
+
+    listed = {entry["id"]: entry["status"] for entry in json.loads(invoke("--json"))}
+    assert list(listed.values()) == ["finished", "failed", "solved"]
+    table = invoke()
+    for run_id, word in listed.items():
+        assert word in STATES
+        assert any(run_id in line and f" {word} " in line for line in table.splitlines())
+        assert run_id in invoke("--status", word)
+        assert json.loads(invoke("show", run_id, "--json"))["run"]["status"] == word
+        assert f"status      {word} " in invoke("show", run_id)
+    compared = json.loads(invoke("compare", three[0].id, three[1].id, "--json"))["runs"]
+    assert [entry["status"] for entry in compared] == ["solved", "failed"]
+    assert json.loads(invoke("best", "CartPole-v1", "--json"))[0]["status"] == "solved"
+    assert all(word in invoke("list", "--help") for word in STATES)
 
 
 def test_wrong_filters_name_the_nearest(invoke: Invoke, three: Three) -> None:

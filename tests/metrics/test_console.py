@@ -91,9 +91,8 @@ def test_plain_lines_come_at_evaluations_and_after_some_seconds_without_colours(
 
 
 def test_each_task_of_a_mix_is_shown() -> None:
-    from rich.console import Console as Terminal
-
     from gymnast.metrics.sinks.live import LiveConsole
+    from gymnast.terminal.screen import Screen as Terminal
 
     header = replace(HEADER, tasks=("heavy", "light"))
     scores = {"eval/task/heavy/return/mean": 251.25, "eval/task/light/return/mean": 254.0}
@@ -115,9 +114,8 @@ def test_each_task_of_a_mix_is_shown() -> None:
 
 
 def test_game_shows_its_own_score_and_the_shaped_return_beside_it() -> None:
-    from rich.console import Console as Terminal
-
     from gymnast.metrics.sinks.live import LiveConsole
+    from gymnast.terminal.screen import Screen as Terminal
 
     same, clipped = row(1000), row(2000) | {"train/return_plain/mean": 328.75}
     out = io.StringIO()
@@ -187,9 +185,8 @@ class Gone(io.StringIO):
 
 
 def test_closed_terminal_does_not_stop_the_training() -> None:
-    from rich.console import Console as Terminal
-
     from gymnast.metrics.sinks.live import LiveConsole
+    from gymnast.terminal.screen import Screen as Terminal
 
     gone = Gone()
     for console in (PlainConsole(gone, seconds=0.0), LiveConsole(Terminal(file=gone, force_terminal=True))):
@@ -300,9 +297,8 @@ def test_live_view_shows_the_run_and_leaves_a_clean_terminal(columns: int, rows:
 
 
 def test_live_view_draws_rarely_and_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rich.console import Console as Terminal
-
     from gymnast.metrics.sinks.live import LiveConsole
+    from gymnast.terminal.screen import Screen as Terminal
 
     out = io.StringIO()
     console = LiveConsole(Terminal(file=out, force_terminal=True, width=80, height=40))
@@ -369,3 +365,26 @@ def test_history_is_bounded_and_keeps_the_mean(values: list[float]) -> None:
     if history.points:
         mean = sum(values[:covered]) / covered
         assert sum(history.points) / len(history.points) == pytest.approx(mean, rel=1e-9, abs=1e-6)
+
+
+def test_names_tasks_and_notes_of_others_are_shown_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    from gymnast.metrics.sinks.live import LiveConsole
+    from gymnast.terminal.screen import Screen
+
+    evil = "[/x][red]\x1b[2J\u202e\r\nnext\x07:smile:"
+    header = replace(HEADER, name=evil, env_id=evil, path=evil, tasks=("\x1b[2J\r", "calm"), notices=(evil,))
+    now = row(1000, eval__return__mean=1.0) | {"eval/task/\x1b[2J\r/return/mean": 2.0}
+    plain_out, live_out = io.StringIO(), io.StringIO()
+    live = LiveConsole(Screen(file=live_out, force_terminal=True, width=60, no_color=True))
+    for console in (PlainConsole(plain_out, seconds=0.0), live, QuietConsole()):
+        console.started(header)
+        console.updated(now, {"train/kl": evil})
+        console.note(evil, "warning")
+        console.finished(replace(ending(), status="failed", reason=evil))
+        console.close()
+    for shown in (plain_out.getvalue(), live_out.getvalue(), capsys.readouterr().err):
+        assert "[/x][red]\\x1b[2J\\u202e" in shown
+        assert ":smile:" in shown
+        assert "\x1b[2J" not in shown
+        assert not set("\u202e\x07") & set(shown)
+    assert "\\r\\nnext" in plain_out.getvalue()

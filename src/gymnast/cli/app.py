@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -21,6 +22,7 @@ from typer.main import get_command
 from gymnast import __version__
 from gymnast.cli.completion import COMPLETING, SHELLS
 from gymnast.cli.help import plain_help
+from gymnast.cli.program import program
 from gymnast.errors import GymnastError, did_you_mean, with_values_cut
 from gymnast.terminal.crash import crash_message
 from gymnast.terminal.streams import leave, output_fault, prepare_streams
@@ -40,6 +42,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "smoke": ("gymnast.cli.smoke:smoke", "Try every preset here, for a few steps each."),
     "metrics": ("gymnast.cli.metrics:metrics", "Explain what is recorded."),
 }
+
+_OWN_COMMAND = re.compile(rf"(?<![\w/.-])gymnast(?= (?:{'|'.join(COMMANDS)})\b)")
 
 EPILOG = """\b
 Examples:
@@ -184,8 +188,9 @@ class OutsideFault(Exception):
 
 def show_error(error: GymnastError | str) -> None:
     """`error: what was wrong`, red on a terminal; further lines of the message are hints and stay plain."""
-    first, *hints = str(error).splitlines() or ["unknown error"]
-    with suppress(OSError):  # nobody can be told of a stderr that fails
+    text = _OWN_COMMAND.sub(program(), str(error))  # what it advises works as printed
+    first, *hints = text.splitlines() or ["unknown error"]
+    with suppress(OSError):  # stderr itself fails
         echo(f"error: {first}", style="red", err=True, wrap=True)
         for hint in hints:
             echo(hint, err=True, wrap=True)

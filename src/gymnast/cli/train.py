@@ -164,7 +164,7 @@ def train(
         if as_json:
             echo_json(run.to_json(), indent=None)
         elif quiet:
-            echo(_one_line(run))
+            echo(_one_line(run, runs_dir))
         else:
             echo("\n".join(next_steps(run, runs_dir)))
     raise typer.Exit({"failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}.get(run.outcome.status, 0))
@@ -242,12 +242,12 @@ def _more(run: Run) -> str:
     return "" if isinstance(budget, int) and done < budget else f" --max-env-steps {2 * max(1, done)}"
 
 
-def _one_line(run: Run) -> str:
+def _one_line(run: Run, runs_dir: Path | None) -> str:
     from gymnast.metrics.sinks.console import summarise
 
     line = f"{run.id}: {summarise(run.outcome)}"
     return (
-        f"{line}; resume with: {program()} train --resume {run.id}"
+        f"{line}; resume with: {program()} train --resume {run.id}{option_for(runs_dir)}"
         if run.outcome.status == "interrupted"
         else line
     )

@@ -335,7 +335,7 @@ def _title(header: RunHeader) -> Text:
 
 def _bar(share: float, width: int) -> Text:
     full = round(min(1.0, max(0.0, share)) * width)
-    # Two characters: without colours one would say nothing.
+    # Two characters: with one, a bar without colours would always look full.
     return Text().append("━" * full, style="cyan").append("─" * (width - full), style="bright_black")
 
 
