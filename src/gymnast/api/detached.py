@@ -176,7 +176,8 @@ def _print_to(path: Path) -> None:
     sys.stderr.flush()
     try:
         with path.open("ab") as file:
-            file.write(os.pread(1, os.fstat(1).st_size, 0))
+            before = os.pread(1, os.fstat(1).st_size, 0).decode(errors="replace")
+            file.write(redact(before).encode())
             file.flush()
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
