@@ -50,9 +50,9 @@ def start_detached(
     wall_time: float | None = None,
     init_from: str | None = None,
     fresh_optimizer: bool = False,
-    trust: bool = False,
     runs_dir: str | Path | None = None,
     notify: Callable[[str], None] = lambda text: None,
+    trust: bool = False,
 ) -> DetachedRun:
     """Start what `api.train(reference)` or `api.resume(resume)` would train, and return once it trains.
 
