@@ -281,7 +281,7 @@ def test_forged_or_damaged_marks_count_for_nothing(plain: RunFolder, content: st
 
 def test_run_from_elsewhere_reads_no_environment_variable(plain: RunFolder) -> None:
     run = edited(plain, "map_name", 'desc: ["${HOME}"], map_name')
-    with pytest.raises(UntrustedRun, match="reads the environment variable HOME"):
+    with pytest.raises(UntrustedRun, match=r"env\.kwargs reads the environment variable HOME"):
         load_run_config(run)
     assert load_run_config(run, trust=True)
     assert load_run_config(run, ["env.kwargs.desc=${HOME}"]), "named by the user"
