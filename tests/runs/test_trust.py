@@ -281,7 +281,7 @@ def test_forged_or_damaged_marks_count_for_nothing(plain: RunFolder, content: st
 
 def test_run_from_elsewhere_reads_no_environment_variable(plain: RunFolder) -> None:
     run = edited(plain, "map_name", 'desc: ["${HOME}"], map_name')
-    with pytest.raises(UntrustedRun, match="reads the environment variable HOME"):
+    with pytest.raises(UntrustedRun, match=r"env\.kwargs reads the environment variable HOME"):
         load_run_config(run)
     assert load_run_config(run, trust=True)
     assert load_run_config(run, ["env.kwargs.desc=${HOME}"]), "named by the user"
@@ -384,3 +384,18 @@ def test_hidden_value_of_an_older_run_is_refused(plain: RunFolder) -> None:
     with pytest.raises(GymnastError, match=r"env\.kwargs\.token of run .* is hidden"):
         load_run_config(run)
     assert load_run_config(run, ["env.kwargs.token=abc"])
+
+
+def test_import_path_of_another_file_in_the_folder_is_seen(folder: Path, plain: RunFolder) -> None:
+    (plain.path / "more.yaml").write_text("hooks: [elsewhere:MyHook]\n")
+    edited(plain, "hooks: []\n", "")
+    plain.config_path.write_text(f"extends: more.yaml\n{plain.config_text()}")
+    with pytest.raises(UntrustedRun, match="elsewhere:MyHook"):
+        load_run_config(plain)
+    kept = plain.checkpoints / "config-1.yaml"  # such as the config of one checkpoint
+    kept.write_text(plain.config_text().replace("more.yaml", "../more.yaml"))
+    with pytest.raises(UntrustedRun, match="elsewhere:MyHook"):
+        load_run_config(plain, file=kept)
+    mark_run(plain, load_run_config(plain, trust=True))
+    assert load_run_config(plain, file=kept), "the same import, whichever file names it"
+    assert not was_imported(folder)

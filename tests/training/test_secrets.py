@@ -143,6 +143,21 @@ def test_failed_run_keeps_no_secret_of_its_exception(
         assert "tellnobody" not in text, name
 
 
+@pytest.mark.parametrize("fails", ["", "step"])
+def test_detached_run_keeps_no_secret_in_what_it_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    monkeypatch.setenv("DOOR_TOKEN", "right-0815")
+    kwargs = {"env.kwargs": {"token": "${DOOR_TOKEN}", "fails": fails}}
+    run = api.start_detached("door_env:Door", overrides=TINY | kwargs, runs_dir=tmp_path / "runs")
+    list(api.watch_run(run.id, runs_dir=tmp_path / "runs"))
+    files = files_of(tmp_path / "runs")
+    assert "connected to" in files[f"{run.id}/console.log"]
+    assert ("token=***" in files[f"{run.id}/run.log"]) == bool(fails)
+    for name, text in files.items():
+        assert "0815" not in text, name
+
+
 def test_error_of_an_env_that_cannot_be_built_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOOR_TOKEN", "right-0815")
     changes = {"env.kwargs": {"token": "${DOOR_TOKEN}", "fails": "build"}}

@@ -52,10 +52,10 @@ def start_detached(
     wall_time: float | str | None = None,
     init_from: str | Path | None = None,
     fresh_optimizer: bool = False,
-    trust: bool = False,
     runs_dir: str | Path | None = None,
     config_dirs: Folders = (),
     notify: Callable[[str], None] = lambda text: None,
+    trust: bool = False,
 ) -> DetachedRun:
     """Start what `api.train(reference)` or `api.resume(resume)` would train, and return once it trains.
 
@@ -189,7 +189,8 @@ def _print_to(path: Path) -> None:
     sys.stderr.flush()
     try:
         with open_append(path) as file:
-            file.write(os.pread(1, os.fstat(1).st_size, 0))
+            before = os.pread(1, os.fstat(1).st_size, 0).decode(errors="replace")
+            file.write(redact(before).encode())
             file.flush()
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)

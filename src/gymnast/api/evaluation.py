@@ -63,9 +63,9 @@ def evaluate(
     stochastic: bool = False,
     seed: int | None = None,
     n_envs: int | None = None,
+    runs_dir: str | Path | None = None,
     overrides: Overrides = (),
     trust: bool = False,
-    runs_dir: str | Path | None = None,
 ) -> Evaluation:
     """Score a checkpoint (of a run: its best, else its last) on envs of its own.
 

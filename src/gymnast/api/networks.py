@@ -51,7 +51,7 @@ def describe_network(config: Config, spaces: Spaces | None = None) -> Network:
 
 
 def load_policy(
-    run: str | Path | Run = "@last", *, trust: bool = False, runs_dir: str | Path | None = None
+    run: str | Path | Run = "@last", *, runs_dir: str | Path | None = None, trust: bool = False
 ) -> Policy:
     """The policy of a checkpoint; `policy.predict(obs)` gives the actions for observations [N, …].
 
@@ -75,7 +75,7 @@ def load_policy(
 
 
 def load_task_policy(
-    run: str | Path | Run = "@last", *, task: str, trust: bool = False, runs_dir: str | Path | None = None
+    run: str | Path | Run = "@last", *, task: str, runs_dir: str | Path | None = None, trust: bool = False
 ) -> TaskPolicy:
     """The policy of a mix (`env.mix`) for one of its tasks: that task's own observations in, its own
     actions out, whatever the policy of all tasks observes and chooses from."""

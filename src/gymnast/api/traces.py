@@ -27,9 +27,9 @@ def record_trace(
     task: str | None = None,
     frames: bool = True,
     max_steps: int = 5000,
+    runs_dir: str | Path | None = None,
     overrides: Overrides = (),
     trust: bool = False,
-    runs_dir: str | Path | None = None,
 ) -> Trace:
     """Record episodes of a checkpoint (of a run: its best, else its last).
 

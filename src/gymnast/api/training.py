@@ -58,12 +58,12 @@ def resume(
     fresh_optimizer: bool = False,
     max_env_steps: int | str | None = None,
     wall_time: float | str | None = None,
-    trust: bool = False,
     runs_dir: str | Path | None = None,
     console: Console | None = None,
     requests: Requests | None = None,
     sinks: Sequence[Sink] = (),
     hooks: Sequence[Hook] = (),
+    trust: bool = False,
 ) -> Run:
     """Resume a run from its last checkpoint: exactly, or with changed settings.
 

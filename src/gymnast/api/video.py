@@ -45,9 +45,9 @@ def record_video(
     fps: float | None = None,
     max_steps: int = 5000,
     out: str | Path | None = None,
+    runs_dir: str | Path | None = None,
     overrides: Overrides = (),
     trust: bool = False,
-    runs_dir: str | Path | None = None,
 ) -> Video:
     """Record a checkpoint (of a run: its best, else its last), into the run's folder unless `out` is given.
 
@@ -85,9 +85,9 @@ def progress_video(
     task: str | None = None,
     fps: float | None = None,
     out: str | Path | None = None,
+    runs_dir: str | Path | None = None,
     overrides: Overrides = (),
     trust: bool = False,
-    runs_dir: str | Path | None = None,
 ) -> Video:
     """One video of how a run learned: several of its checkpoints, each for at most `seconds`, beside the
     curve of its returns. `overrides` and `trust` are as in `evaluate`."""

@@ -19,7 +19,7 @@ _SETTING = re.compile(r"[A-Za-z_][\w.-]*=.*", re.DOTALL)
 
 Settings = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY=VALUE]...", help="Settings other than those the run was trained with."),
+    typer.Argument(metavar="KEY=VALUE", help="Settings other than those the run was trained with."),
 ]
 
 

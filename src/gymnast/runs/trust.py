@@ -121,7 +121,7 @@ def refuse_secrets(config: Config) -> None:
 
 
 def _refuse_hidden(config: Config, run: RunFolder) -> None:
-    """Older versions stored `***` in the place of a secret, which is no value to build an env with."""
+    """Raise GymnastError for `***`, which older versions stored in the place of a secret."""
     for key, text in _texts(config.model_dump(), ""):
         if text == HIDDEN or _HIDDEN_PASSWORD.search(text):
             raise GymnastError(
@@ -137,13 +137,14 @@ def _accesses(value: Any, key: str) -> Iterator[Access]:
             yield from _accesses(item, f"{key}.{index}")
     if not isinstance(value, Section):
         return
-    path, arguments, where = "", {}, key
+    path, arguments, where, given = "", {}, key, key
     if isinstance(value, PluginConfig):
         path, arguments = value.name, value.arguments
     elif isinstance(value, EnvSettings):
-        path, arguments, where = value.id, value.kwargs, f"{key}.id"
+        path, arguments, where, given = value.id, value.kwargs, f"{key}.id", f"{key}.kwargs"
     elif isinstance(value, PolicyConfig):
-        path, arguments, where = value.encoder, value.encoder_kwargs, f"{key}.encoder"
+        path, arguments = value.encoder, value.encoder_kwargs
+        where, given = f"{key}.encoder", f"{key}.encoder_kwargs"
     if isinstance(value, EnvConfig) and value.mix is not None:
         for index, task in enumerate(value.tasks):  # whole: what an entry leaves out is that of the section
             yield from _accesses(task.env, f"{key}.mix.{index}")
@@ -151,7 +152,7 @@ def _accesses(value: Any, key: str) -> Iterator[Access]:
     if ":" in path:
         yield Access(where, path, arguments)
     for variable in dict.fromkeys(variables_in(arguments)):
-        yield Access(where, f"${{{variable}}}", {})
+        yield Access(given, f"${{{variable}}}", {})
     for name, item in value:
         if name != "mix":
             yield from _accesses(item, f"{key}.{name}" if key else name)

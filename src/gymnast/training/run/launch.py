@@ -23,6 +23,7 @@ from gymnast.metrics.sinks.sink import Sink, Sinks
 from gymnast.metrics.sinks.table import SinkBuilder, prepare_sinks
 from gymnast.policies.device import has_gpu, limit_threads
 from gymnast.processes import output
+from gymnast.redact import redact
 from gymnast.runs.checkpoint import Checkpoint, keep_configs, rewind
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
@@ -236,5 +237,5 @@ def _header(run: RunFolder, name: str, session: Session, notices: list[str]) -> 
         budget_env_steps=session.budget.total_steps,
         solved_at=session.spec.solved_at,
         tasks=tuple(session.spec.tasks),
-        notices=tuple(notices),
+        notices=tuple(map(redact, notices)),  # console.log keeps what a detached run prints
     )
