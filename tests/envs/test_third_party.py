@@ -64,9 +64,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize(
-    "env_id", ["walk-fast-v0", "walk", "Walk-v3", "Their/walk_hard-v12"]
-)
+@pytest.mark.parametrize("env_id", ["walk-fast-v0", "walk", "Walk-v3", "Their/walk_hard-v12"])
 def test_a_registered_id_of_any_shape_trains_and_evaluates(tmp_path: Path, env_id: str) -> None:
     package(tmp_path, env_id)
     reference = f"their_games:{env_id}"
@@ -116,6 +114,7 @@ def test_a_wrong_one_is_answered_with_what_is_wrong(tmp_path: Path, reference: s
     assert wanted in refused(gymnast(tmp_path, "config", "show", reference))
 
 
+RESET = "reset(seed=…, options=…) must return 2 values, an observation and an info dict"
 NO_SPACES = """
 import gymnasium as gym
 
@@ -144,8 +143,11 @@ class Walk(gym.Env):
             "raised ZeroDivisionError on reset: division by zero (envs.py:14)",
         ),
         (ENV.replace("uniform(-1, 1, 2)", "uniform(-1, 1, 3)"), "shape (3,)"),
-        (ENV.replace("return self._seen(), {}", "return self._seen()"), "reset(seed=…, options=…) must return"),
-        (ENV.replace("*, seed=None, options=None", ""), "reset(seed=…, options=…) must return"),
+        (
+            ENV.replace("return self._seen(), {}", "return self._seen()"),
+            RESET,
+        ),
+        (ENV.replace("*, seed=None, options=None", ""), RESET),
     ],
 )
 def test_an_env_that_breaks_the_rules_is_one_message_before_anything_is_written(

@@ -35,8 +35,10 @@ def train(
     `console` shows progress, `requests` may ask for something while it trains, `sinks` get a report per
     update, and `hooks` may change hyperparameters or stop the run.
     """
-    if console is not None:  # at once: what comes next may import and build for a while
-        console.note(f"setting up {reference} …")
+    early = _names_a_module(reference)
+    observers = _observers(console, requests, sinks, hooks)
+    if early:
+        observers.console.note(f"setting up {reference} …")
 
     from gymnast.config.load import load_config
     from gymnast.runs.store import runs_root
@@ -44,7 +46,9 @@ def train(
 
     resolved = load_config(reference, _with_budget(overrides, max_env_steps, wall_time))
     start = read_checkpoint(init_from, runs_dir)[:2] if init_from is not None else None
-    return Run(*start_run(resolved, runs_root(runs_dir), start, _observers(console, requests, sinks, hooks)))
+    if not early:  # before what may take a while: torch, many envs
+        observers.console.note(f"setting up {reference} …")
+    return Run(*start_run(resolved, runs_root(runs_dir), start, observers))
 
 
 def resume(
@@ -62,14 +66,18 @@ def resume(
 ) -> Run:
     """Resume a run from its last checkpoint: exactly, or with changed settings."""
     folder = folder_of(run, runs_dir)
-    if console is not None:
-        console.note(f"setting up run {folder.id} …")
+    observers = _observers(console, requests, sinks, hooks)
+    observers.console.note(f"setting up run {folder.id} …")
 
     from gymnast.training.run.launch import continue_run
 
     changes = _with_budget(overrides, max_env_steps, wall_time)
-    observers = _observers(console, requests, sinks, hooks)
     return Run(folder, continue_run(folder, changes, fresh_optimizer, observers))
+
+
+def _names_a_module(reference: str) -> bool:
+    """Whether an env of someone else's is imported and built already to find its settings."""
+    return ":" in reference and reference.partition(":")[0].replace(".", "").isidentifier()
 
 
 def _observers(
