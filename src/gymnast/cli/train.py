@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Callable
@@ -142,7 +143,7 @@ def train(
         if as_json:
             print(json.dumps(run.to_json()), flush=True)
         elif quiet:
-            print(_one_line(run), flush=True)
+            print(_one_line(run, runs_dir), flush=True)
         else:
             print("\n".join(next_steps(run, runs_dir)), flush=True)
     raise typer.Exit({"failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}.get(run.outcome.status, 0))
@@ -197,7 +198,7 @@ def _parse(option: str, text: str | None, parse: Callable[[str], Any]) -> Any:
 
 def next_steps(run: Run, runs_dir: str | None) -> list[str]:
     """What to type now, with the run's own name in it."""
-    where = f" --runs-dir {shlex.quote(runs_dir)}" if runs_dir else ""
+    where = _where(runs_dir)
     scored = "@best" if run.outcome.best_score is not None else "@last"  # no evaluation, no best
     score = f"gymnast eval {run.id}/{scored}{where}"
     show = f"gymnast runs show {run.id}{where}"
@@ -214,18 +215,24 @@ def next_steps(run: Run, runs_dir: str | None) -> list[str]:
     return ["", *(f"{what:<10} {command}" for what, command in steps.items())]
 
 
+def _where(runs_dir: str | None) -> str:
+    return f" --runs-dir {shlex.quote(runs_dir)}" if runs_dir else ""
+
+
 def _more(run: Run) -> str:
     """A larger budget for a run that has spent its own; one that a rule stopped has some left."""
+    if "wall time" in run.outcome.reason:
+        return f" --wall-time {math.ceil(2 * max(1.0, run.outcome.seconds))}s"
     budget, done = run.folder.info().get("budget_env_steps"), run.outcome.env_steps
     return "" if isinstance(budget, int) and done < budget else f" --max-env-steps {2 * max(1, done)}"
 
 
-def _one_line(run: Run) -> str:
+def _one_line(run: Run, runs_dir: str | None) -> str:
     from gymnast.metrics.sinks.console import summarise
 
     line = f"{run.id}: {summarise(run.outcome)}"
     return (
-        f"{line}; resume with: gymnast train --resume {run.id}"
+        f"{line}; resume with: gymnast train --resume {run.id}{_where(runs_dir)}"
         if run.outcome.status == "interrupted"
         else line
     )
