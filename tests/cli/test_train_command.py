@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -130,6 +131,24 @@ def test_resume_alone_means_the_last_run_also_before_a_setting(tmp_path: Path) -
         (("train", "--resume", "nosuchrun"), "no run"),
         (("train", "CartPole-v1:ppo", "--init-from", "nosuchrun"), "no run"),
         (("eval", "nosuchrun"), "no run"),
+        (("train", ""), "is empty"),
+        (("train", ":ppo"), "no environment before the ':'"),
+        (("train", "CartPole-v1:"), "nothing after the ':'"),
+        (("train", "@"), "gymnast train --resume @last"),
+        (("train", "run/"), "ends in '/'"),
+        (("train", "x" * 300), "has 300 characters"),
+        (("train", "CartPole-v1:" + "x" * 300), "has 312 characters"),
+        (
+            ("train", "CartPole-v1:ppo", "algo.n_steps=.inf"),
+            "algo.n_steps: must be a count, and inf",
+        ),
+        (("train", "CartPole-v1:ppo", "budget.env_steps=1e400"), "budget.env_steps: must be a count"),
+        (("train", "CartPole-v1:ppo", "env.n_envs=.nan"), "env.n_envs: must be a count, and nan is not one"),
+        (("train", "CartPole-v1:ppo", "--max-env-steps", "1e400"), "--max-env-steps: must be a count"),
+        (("train", "CartPole-v1:ppo", "--wall-time", "1e400"), "--wall-time: must be a duration"),
+        (("train", "CartPole-v1:ppo", "algo.batch_size=.inf"), "algo.batch_size: must be a finite number"),
+        (("train", "CartPole-v1:ppo", "stop.eval_return=.nan"), "stop.eval_return: must be a finite number"),
+        (("eval", "--episodes", "inf"), "--episodes"),
         (("eval", "--episodes", "0"), "--episodes"),
     ],
 )
@@ -144,6 +163,73 @@ def test_bad_input_is_one_message_and_creates_nothing(
     assert message in error
     assert out == ""
     assert not runs.exists()
+
+
+def test_a_network_beyond_memory_is_refused_before_it_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([*SHORT, "policy.hidden=[1000000,1000000]", "--runs-dir", str(tmp_path / "runs")])
+    assert end.value.code == 2
+    assert "training a network of 2,000," in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("CartPole-v1:ppo", "--max-env-steps", "2k", "eval.every=0"),
+        ("CartPole-v1:ppo", "--wall-time", "0.5s", "eval.every=0", "budget.env_steps=50M"),
+        ("Bandit:two words",),
+    ],
+)
+def test_the_commands_that_are_printed_work_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "Bandit.yaml").write_text(
+        "base: {env: {id: gymnast/Bandit-v0}, budget: {env_steps: 512}}\n"
+        "variants: {two words: {}, other: {}}\n"
+    )
+    done = gymnast(tmp_path / "my runs", "train", *words)
+    assert done.returncode == 0, done.stderr
+    printed = re.findall(r"^\w+ +(gymnast .*)$", done.stdout, re.MULTILINE)
+    assert [line.split()[1] for line in printed] == ["eval", "runs", "train"]
+    for line in printed:
+        again = [sys.executable, "-m", *shlex.split(line)]
+        done = subprocess.run(again, check=False, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, (line, done.stderr)
+
+
+def test_several_variants_are_offered_as_commands_for_a_shell(tmp_path: Path) -> None:
+    (tmp_path / "my own.yaml").write_text(
+        "base: {env: {id: gymnast/Bandit-v0}, budget: {env_steps: 512}}\nvariants: {a: {}, two words: {}}\n"
+    )
+    done = gymnast(tmp_path / "runs", "train", str(tmp_path / "my own.yaml"))
+    assert done.returncode == 2
+    commands = re.findall(r"^  (gymnast .*)$", done.stderr, re.MULTILINE)
+    assert len(commands) == 2
+    for line in commands:
+        done = gymnast(tmp_path / "runs", *shlex.split(line)[1:], "-q")
+        assert done.returncode == 0, (line, done.stderr)
+
+
+def test_a_preset_for_a_gpu_names_those_for_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "Bandit.yaml").write_text(
+        "base: {env: {id: gymnast/Bandit-v0}, budget: {env_steps: 512}}\n"
+        "variants: {ppo: {}, ppo-gpu: {}, ppo-gpu-big: {}, ppo-small: {}}\n"
+    )
+    done = gymnast(tmp_path / "runs", "train", "Bandit:ppo-gpu", "device=cpu")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[:2] == [
+        "setting up Bandit:ppo-gpu …",
+        "this preset is made for a GPU; on a CPU use Bandit:ppo or Bandit:ppo-small",
+    ]
+    done = gymnast(tmp_path / "runs", "train", "Bandit:ppo", "device=cpu")
+    assert "GPU" not in done.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from gymnast.config.values import BatchSize, Count, PositiveCount, Seconds, resolve_batch_size
+from gymnast.config.values import BatchSize, Count, CountOrAuto, PositiveCount, Seconds, resolve_batch_size
 
 
 @pytest.mark.parametrize(
@@ -94,3 +96,10 @@ def test_a_batch_size_divides_or_is_refused(rollout: int, batch_size: float) -> 
     except ValueError:
         return
     assert rollout % size == 0
+
+
+@given(st.sampled_from([math.inf, -math.inf, math.nan, "1e400", "-1e400", "9" * 400, "1e308M"]))
+def test_what_is_not_finite_is_neither_a_count_nor_a_duration(written: object) -> None:
+    for kind in (Count, PositiveCount, CountOrAuto, Seconds, BatchSize):
+        with pytest.raises(ValidationError):
+            TypeAdapter(kind).validate_python(written)

@@ -114,6 +114,7 @@ def test_a_wrong_one_is_answered_with_what_is_wrong(tmp_path: Path, reference: s
     assert wanted in refused(gymnast(tmp_path, "config", "show", reference))
 
 
+RESET = "reset(seed=…, options=…) must return 2 values, an observation and an info dict"
 NO_SPACES = """
 import gymnasium as gym
 
@@ -144,9 +145,9 @@ class Walk(gym.Env):
         (ENV.replace("uniform(-1, 1, 2)", "uniform(-1, 1, 3)"), "shape (3,)"),
         (
             ENV.replace("return self._seen(), {}", "return self._seen()"),
-            "reset(seed=…, options=…) must return",
+            RESET,
         ),
-        (ENV.replace("*, seed=None, options=None", ""), "reset(seed=…, options=…) must return"),
+        (ENV.replace("*, seed=None, options=None", ""), RESET),
     ],
 )
 def test_an_env_that_breaks_the_rules_is_one_message_before_anything_is_written(

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gymnast.envs.build import build_envs
 from gymnast.envs.measure import tuning
 from gymnast.envs.measure.capacity import check_fits, observation_bytes
 from gymnast.envs.measure.cell import Measured
@@ -176,16 +177,24 @@ def test_a_rollout_beyond_memory_raises_an_error_with_what_fits(monkeypatch: pyt
     monkeypatch.setattr("gymnast.envs.measure.capacity.available_memory", lambda: 100_000_000)
     config = EnvConfig(id="CartPole-v1")
     assert observation_bytes(config) == 16
-    check_fits(config, 1000, 2048)
+    check_fits(config, 800, 2048)
     with pytest.raises(GymnastError) as told:
         check_fits(config, 100_000, 2048)
     assert str(told.value) == (
-        "env.n_envs=100000: observations of 16 B for 100,000 envs × 2,048 steps take 3.28 GB, 100 MB of"
-        " memory are free; at most env.n_envs=3044 fits, or a smaller algo.n_steps"
+        "env.n_envs=100000: a rollout of 100,000 envs × 2,048 steps with observations of 16 B takes 11.5 GB,"
+        " and 100 MB are free; at most env.n_envs=871 fits, or a smaller algo.n_steps"
     )
-    check_fits(config, 3044, 2048)
+    check_fits(config, 871, 2048)
     with pytest.raises(GymnastError):
-        check_fits(config, 3045, 2048)
+        check_fits(config, 872, 2048)
+    # Copies that are objects take memory of their own.
+    with pytest.raises(GymnastError, match=r"at most env\.n_envs=19\d\d\d fits"):
+        check_fits(EnvConfig(id="Acrobot-v1"), 30_000, 1)
+
+
+def test_envs_of_an_evaluation_beyond_memory_are_refused_before_they_are_built() -> None:
+    with pytest.raises(GymnastError, match=r"env\.n_envs=1000000000000: "):
+        build_envs(EnvConfig(id="Acrobot-v1"), n_envs=10**12, seed=0)
 
 
 def test_memory_is_read_from_the_system() -> None:

@@ -38,8 +38,10 @@ def train(
     update, and `hooks` may change hyperparameters or stop the run. `config_dirs` are searched for configs
     before the folders that always are.
     """
-    if console is not None:  # at once: what comes next may import and build for a while
-        console.note(f"setting up {reference} …")
+    early = _names_a_module(str(reference))
+    observers = _observers(console, requests, sinks, hooks)
+    if early:
+        observers.console.note(f"setting up {reference} …")
 
     from gymnast.config.load import load_config
     from gymnast.runs.store import runs_root
@@ -48,7 +50,9 @@ def train(
     changes = _with_budget(overrides, max_env_steps, wall_time)
     resolved = load_config(str(reference), changes, config_dirs=folders(config_dirs))
     start = read_weights(init_from, runs_dir) if init_from is not None else None
-    return Run(*start_run(resolved, runs_root(runs_dir), start, _observers(console, requests, sinks, hooks)))
+    if not early:  # before what may take a while: torch, many envs
+        observers.console.note(f"setting up {reference} …")
+    return Run(*start_run(resolved, runs_root(runs_dir), start, observers))
 
 
 def resume(
@@ -70,14 +74,18 @@ def resume(
     `trust` lets a run from elsewhere import the code that it names, from now on without asking.
     """
     folder = folder_of(run, runs_dir)
-    if console is not None:
-        console.note(f"setting up run {folder.id} …")
+    observers = _observers(console, requests, sinks, hooks)
+    observers.console.note(f"setting up run {folder.id} …")
 
     from gymnast.training.run.launch import continue_run
 
     changes = _with_budget(overrides, max_env_steps, wall_time)
-    observers = _observers(console, requests, sinks, hooks)
     return Run(folder, continue_run(folder, changes, fresh_optimizer, observers, trust=trust))
+
+
+def _names_a_module(reference: str) -> bool:
+    """Whether an env of someone else's is imported and built already to find its settings."""
+    return ":" in reference and reference.partition(":")[0].replace(".", "").isidentifier()
 
 
 def _observers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -238,6 +239,8 @@ def next_steps(run: Run, runs_dir: Path | None) -> list[str]:
 
 def _more(run: Run) -> str:
     """A larger budget for a run that has spent its own; one that a rule stopped has some left."""
+    if "wall time" in run.outcome.reason:
+        return f" --wall-time {math.ceil(2 * max(1.0, run.outcome.seconds))}s"
     budget, done = run.folder.info().get("budget_env_steps"), run.outcome.env_steps
     return "" if isinstance(budget, int) and done < budget else f" --max-env-steps {2 * max(1, done)}"
 

@@ -7,6 +7,7 @@ merged before anything is validated, so an override may correct a file.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -46,7 +47,7 @@ class SeveralVariantsError(GymnastError):
     """A name of several configs, with the command for each."""
 
     def __init__(self, name: str, variants: Sequence[str], command: str = "gymnast train") -> None:
-        choices = "\n".join(f"  {command} {name}:{variant}" for variant in variants)
+        choices = "\n".join(f"  {command} {shlex.quote(f'{name}:{variant}')}" for variant in variants)
         super().__init__(f"{name} has {len(variants)} variants; choose one:\n{choices}")
         self.name, self.variants = name, tuple(variants)
 
