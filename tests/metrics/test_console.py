@@ -372,8 +372,8 @@ def test_names_tasks_and_notes_of_others_are_shown_escaped(capsys: pytest.Captur
     from gymnast.terminal.screen import Screen
 
     evil = "[/x][red]\x1b[2J\u202e\r\nnext\x07:smile:"
-    header = replace(HEADER, name=evil, env_id=evil, path=evil, tasks=("\x1b[2J\r", "calm"), notices=(evil,))
-    now = row(1000, eval__return__mean=1.0) | {"eval/task/\x1b[2J\r/return/mean": 2.0}
+    header = replace(HEADER, name=evil, env_id=evil, path=evil, notices=(evil,))
+    now = row(1000, eval__return__mean=1.0)
     plain_out, live_out = io.StringIO(), io.StringIO()
     live = LiveConsole(Screen(file=live_out, force_terminal=True, width=60, no_color=True))
     for console in (PlainConsole(plain_out, seconds=0.0), live, QuietConsole()):

@@ -363,7 +363,7 @@ def test_leaving_the_watch_leaves_the_run_alone(detached: Callable[..., RunFolde
     watcher.send_signal(signal.SIGINT)
     _, said = watcher.communicate(timeout=20)
     assert watcher.returncode == 130
-    assert f"stop it with: gymnast runs stop {run.id}" in said
+    assert f"gymnast runs stop {run.id}\n" in said
     stands = updates(run)
     wait_for(lambda: updates(run) > stands)
 
