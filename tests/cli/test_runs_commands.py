@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -168,6 +169,7 @@ def test_show(invoke: Invoke, three: Three) -> None:
     text = invoke("show", run.id)
     assert "gymnast train CartPole-v1:ppo" in text
     assert "2 evaluations, 20.00 to 480.00  ▁█" in text
+    assert re.search(r"best score +480\.00 +highest of 2 evaluations, all on the same episodes", text)
     assert "NaN in env 3" in invoke("show", three[1].id)
     assert three[2].id in invoke("show")  # the last one
 

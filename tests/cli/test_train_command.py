@@ -77,7 +77,7 @@ def test_eval_prints_one_compact_block(solved: tuple[Path, dict[str, Any]]) -> N
     lines = done.stdout.splitlines()
     assert lines[0].startswith(f"{result['id']}/")
     assert [line.split()[0] for line in lines[1:]] == ["return", "range", "length", "episodes"]
-    assert "sampled" in lines[-1]
+    assert "sampled, seed 7" in lines[-1]
 
 
 def test_plain_output_has_no_control_codes_and_ends_with_what_to_do(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("ale_py")
 
-from gymnast.envs.build import build_envs
+from gymnast.envs.build import build_envs, build_training_envs
 from gymnast.envs.contract import Envs
 from gymnast.envs.families.atari.resize import AreaResize
 from gymnast.envs.settings import EnvConfig
@@ -318,3 +318,22 @@ def test_bad_input_raises_a_clear_error(settings: EnvConfig, message: str) -> No
     with pytest.raises(GymnastError) as several:
         build_envs(settings, n_envs=4, seed=0)
     assert message in str(several.value)
+
+
+@pytest.mark.parametrize("counts", [(2, 2), (2, 1), (1, 2)], ids=str)
+def test_resumed_groups_of_native_games_play_new_games(counts: tuple[int, int]) -> None:
+    """As `ppo-gpu` steps them: their state cannot be saved."""
+    played = []
+    saved: dict[str, Any] | None = None
+    for groups in counts:
+        settings = config(PONG, stack=1, size=(42, 40), n_envs=4, groups=groups, backend="native")
+        envs = build_training_envs(settings, seed=3)
+        first = envs.reset() if saved is None else envs.restore(saved)
+        assert first is not None
+        # The same actions in all games; which of them stick differs by seed.
+        shown = [envs.step(np.full(4, 2 + at % 2)).obs.copy() for at in range(40)]
+        played.append(np.array([first.copy(), *shown]).swapaxes(0, 1))
+        saved = envs.snapshot()
+        envs.close()
+    before, after = played
+    assert not any((now == then).all() for now in after for then in before)

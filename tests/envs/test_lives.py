@@ -16,6 +16,8 @@ from gymnast.policies.build import build_policy
 from gymnast.policies.settings import PolicyConfig
 from gymnast.rollout.collector import Collector
 from gymnast.rollout.evaluate import evaluate
+from gymnast.traces.env import RecordedEnv
+from gymnast.traces.recorder import Player, iter_steps
 
 BREAKOUT = "ALE/Breakout-v5"
 
@@ -121,3 +123,20 @@ def test_score_with_the_wrappers_of_training_is_of_whole_games(backend: str, end
     assert min(scores[0].lengths) > 100  # five balls
     training.close()
     whole.close()
+
+
+def test_recorded_episode_with_the_wrappers_of_training_is_a_whole_game() -> None:
+    pytest.importorskip("torch")
+    lengths = []
+    for training in (True, False):
+        env = RecordedEnv(breakout(stack=1), 3, training=training, pictures=False)
+        space = env.envs.observation_space, env.envs.action_space
+        policy = build_policy(PolicyConfig(hidden=(8,), actor_gain=1.0), "torch", *space, 0)
+        steps = list(
+            iter_steps(env, Player(policy, np.random.default_rng(5), None), episodes=1, max_steps=2000)
+        )
+        assert steps[-1].outcome is not None
+        assert steps[-1].outcome.terminated
+        lengths.append(len(steps))
+        env.close()
+    assert lengths[0] == lengths[1] > 100

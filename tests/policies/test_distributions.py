@@ -21,6 +21,7 @@ from gymnast.policies.distributions import (
     Gaussian,
     SquashedGaussian,
     build_distribution,
+    gumbel,
 )
 from gymnast.policies.layout import build_layout
 from gymnast.policies.settings import PolicyConfig
@@ -148,6 +149,16 @@ def test_gumbel_noise_draws_from_the_softmax(n_actions: int) -> None:
     expected = n * torch.softmax(torch.from_numpy(logits[:, 0]), 0).numpy()
     chi_square = ((counts - expected) ** 2 / expected).sum()
     assert chi_square < 25  # with at most 4 degrees of freedom: once in 20,000 seeds
+
+
+def test_gumbel_noise_of_a_draw_of_zero_is_like_that_of_the_smallest() -> None:
+    """Exponential draws in float32 are 0 about once in ten million; -log of the smallest number is 69."""
+    seed, shape = 2, (600_000,)
+    zeros = np.random.default_rng(seed).standard_exponential(shape, np.float32) == 0
+    assert zeros.any()
+    noise = gumbel(np.random.default_rng(seed), shape)
+    assert noise[zeros].max() == pytest.approx(-np.log(1e-8), rel=1e-5)
+    assert noise[zeros].min() > noise[~zeros].max()
 
 
 def test_noise_is_finite_and_covers_the_whole_rollout() -> None:

@@ -241,7 +241,7 @@ def summarise(outcome: Outcome) -> str:
     text += f" after {outcome.env_steps:,} env steps in {duration(outcome.seconds)}"
     if outcome.best_score is not None:
         best = number("eval/return/mean", outcome.best_score)
-        text += f", best score {best} (highest of its evaluations, all on the same episodes)"
+        text += f", best score {best} (highest of its evaluations)"
     return text
 
 
