@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -87,5 +88,8 @@ def _nothing_lost(runs: Path, reached: int) -> int:
     assert newest >= reached, "what was once saved is still there"
     rows = read_metrics(run.folder.metrics_path) if run.folder.metrics_path.exists() else []
     assert [row["time/updates"] for row in rows] == list(range(1, len(rows) + 1))
+    if rows and not checkpoints:  # killed within its first updates: a resume is refused
+        shutil.rmtree(run.path)
+        return reached
     assert len(rows) >= newest // STEPS_PER_UPDATE, "a checkpoint never knows more than the metrics"
     return newest
