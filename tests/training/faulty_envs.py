@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+
+
+class Quit(BaseException):
+    """As libraries raise to cancel what they run."""
 
 
 class Faulty(gym.Env[np.ndarray, int]):
@@ -24,6 +29,8 @@ class Faulty(gym.Env[np.ndarray, int]):
         self.switch, self.at, self.wanted_seed = Path(switch), at, seed
         self.steps = self.in_episode = 0
         self.own_seed: int | None = None
+        if self._fault() == "exit-construct":
+            sys.exit(7)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
@@ -32,6 +39,8 @@ class Faulty(gym.Env[np.ndarray, int]):
         self.in_episode = 0
         if self._fault() == "reset":
             raise RuntimeError("cannot start")
+        if self._fault() == "exit-reset":
+            sys.exit(7)
         return np.zeros(3, np.float32), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -41,6 +50,12 @@ class Faulty(gym.Env[np.ndarray, int]):
         fault = self._fault() if self.steps == self.at else None
         if fault == "raise":
             raise RuntimeError("the motor broke")
+        if fault == "exit":
+            sys.exit(7)
+        if fault == "interrupt":
+            raise KeyboardInterrupt("by the env itself")
+        if fault == "quit":
+            raise Quit("cancelled")
         if fault == "nan-reward":
             reward = float("nan")
         if fault == "inf-obs":
@@ -50,6 +65,10 @@ class Faulty(gym.Env[np.ndarray, int]):
         if fault == "huge-reward":
             reward = 1e38
         return obs, reward, self.in_episode == 10, False, {}
+
+    def close(self) -> None:
+        if self._fault() == "exit-close":
+            sys.exit(7)
 
     def get_state(self) -> dict[str, Any]:
         return {"steps": self.steps, "in_episode": self.in_episode, "own_seed": self.own_seed}

@@ -57,6 +57,7 @@ def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None)
     one without takes the same calls. Of a mix it is the policy of all tasks: `load_task_policy` gives
     that of one.
     """
+    from gymnast.envs.contract import close_env
     from gymnast.envs.mix.build import policy_spaces
     from gymnast.envs.single import make_env
     from gymnast.policies.load import load_policy as rebuild_policy
@@ -68,7 +69,7 @@ def load_policy(run: str | Run = "@last", *, runs_dir: str | Path | None = None)
     try:
         return rebuild_policy(config, env.observation_space, env.action_space, arrays)
     finally:
-        env.close()
+        close_env(env.close, config.env.id)
 
 
 def load_task_policy(

@@ -22,6 +22,7 @@ def defaults_for(
     """
     import gymnasium as gym
 
+    from gymnast.envs.contract import close_env
     from gymnast.envs.settings import EnvConfig
     from gymnast.envs.single import make_env
     from gymnast.spaces.action_form import ActionForm, why_not_supported
@@ -33,7 +34,7 @@ def defaults_for(
         env_config = EnvConfig(id=env_id)  # validating the whole config reports what is wrong with it
     env = make_env(env_config)
     observations, actions = env.observation_space, env.action_space
-    env.close()
+    close_env(env.close, env_id)
     suits = ALGORITHMS[algo].without_preset
     config: dict[str, Any] = {
         "env": {"id": env_id, "n_envs": 8} | suits.get("env", {}),

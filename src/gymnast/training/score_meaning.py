@@ -53,6 +53,10 @@ NEUTRAL_WITHOUT_TRAINING_WRAPPERS = frozenset(
 
 def changed_meaning(before: Config, after: Config) -> list[str]:
     """The settings by which scores of the two configs do not compare, by dotted key."""
+    if before.eval.training_wrappers != after.eval.training_wrappers:
+        return ["eval.training_wrappers"]
+    if (before.env.mix is None) != (after.env.mix is None):
+        return ["env.mix"]
     one, other = _meaning(before), _meaning(after)
     return [key for key in dict.fromkeys([*one, *other]) if one.get(key) != other.get(key)]
 
@@ -82,6 +86,6 @@ def _leaves(value: Any, key: str, training: bool) -> dict[str, Any]:
     """Nested settings by dotted key, without those that are neutral."""
     if key in NEUTRAL or (not training and key in NEUTRAL_WITHOUT_TRAINING_WRAPPERS):
         return {}
-    if not isinstance(value, dict) or not value:
+    if not isinstance(value, dict):
         return {key: value}
     return {name: leaf for k, v in value.items() for name, leaf in _leaves(v, f"{key}.{k}", training).items()}

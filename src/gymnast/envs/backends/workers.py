@@ -88,9 +88,8 @@ class WorkerEnvs:
             check_spaces(probe.observation_space, probe.action_space, config.id)
             check_masks(config, probe.action_space)
         finally:
-            close_env(
-                probe.close, config.id
-            )  # an emulator may be alone in its process, and this one is never stepped
+            # An emulator may be alone in its process, and this one is never stepped.
+            close_env(probe.close, config.id)
         self.n_envs = len(seeds)
         self.seeds = list(seeds)
         self.observation_space = plain_space(probe.observation_space)

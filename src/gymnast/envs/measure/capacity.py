@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gymnast.envs.contract import close_env
 from gymnast.envs.measure.memory import available_memory, shown_memory
 from gymnast.envs.settings import EnvConfig
 from gymnast.envs.single import make_env
@@ -38,7 +39,7 @@ def observation_bytes(config: EnvConfig) -> int:
         check_spaces(env.observation_space, env.action_space, config.id)
         shape, dtype = array_type(plain_space(env.observation_space))
     finally:
-        env.close()
+        close_env(env.close, config.id)
     size = dtype.itemsize
     for length in shape:
         size *= length

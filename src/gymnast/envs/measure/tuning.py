@@ -14,6 +14,7 @@ from typing import Any
 from gymnast.envs.backends.choice import FEWEST_FOR_NATIVE, WORKERS_MUST_WIN_BY
 from gymnast.envs.backends.workers import registration
 from gymnast.envs.build import why_not_backend
+from gymnast.envs.contract import close_env
 from gymnast.envs.measure.cache import measured_key, recall, remember, usable_cores
 from gymnast.envs.measure.cell import Measured
 from gymnast.envs.measure.memory import available_memory, shown_memory
@@ -100,7 +101,7 @@ def tune(
         raise GymnastError(
             "the envs of a mix cannot be measured together: measure one, say env.n_envs yourself"
         )
-    make_env(config).close()  # what is wrong with the config itself is told at once
+    close_env(make_env(config).close, config.id)  # what is wrong with the config itself is told at once
     cells: list[Cell] = []
     for cell in _cells(config, sorted(set(n_envs)), brief):
         done = _too_large(cell, cells) or _run(config, cell, seconds)

@@ -99,12 +99,17 @@ def _restore(session: Session, saved: Saved, fresh_optimizer: bool) -> list[str]
     except RunFailed:
         raise
     except GymnastError as error:
-        if before != session.config:
+        if before is None or _stored_settings(before) != _stored_settings(session.config):
             raise  # a changed setting that does not fit the checkpoint
         return str(error)
     except MALFORMED as error:
         return f"its state is malformed ({type(error).__name__}: {error})"
     return notices + _forget_scores(session, before)
+
+
+def _stored_settings(config: Config) -> tuple[Any, ...]:
+    """The settings that decide on what a checkpoint holds."""
+    return config.engine, config.env, config.policy, config.algo, config.explore
 
 
 def _forget_scores(session: Session, before: Config | None) -> list[str]:
