@@ -245,7 +245,8 @@ def try_case(template: Path, case: Case, folder: Path) -> Result:
     except (OSError, IsADirectoryError):  # a folder cannot be cut
         return Result("survived", "not possible")
     before, inside, other = _tree(outside), _tree(root / ID), _tree(root / OTHER)
-    code, output = call([*COMMANDS[case.command], "--runs-dir", str(root)])
+    seconds = 3 * SECONDS if case.command == "progress" else SECONDS  # it encodes a video
+    code, output = call([*COMMANDS[case.command], "--runs-dir", str(root)], seconds)
     if code == "hang":
         return Result("hang", output)
     if isinstance(code, str):

@@ -56,6 +56,7 @@ CHAIN = "a: &a0 [x]\n" + "".join(f"b{i}: &a{i + 1} [*a{i}]\n" for i in range(200
         (CHAIN, "my.yaml: nested more than 64 deep"),
         ("env: " + "[" * 3000 + "]" * 3000, "my.yaml: nested more than 64 deep"),
         ("env: " + "{a: " * 3000, "my.yaml: nested more than 64 deep"),
+        ('{"a":' + "[" * 100_000, "my.yaml: nested more than 64 deep"),
         ("- " * 5000 + "x", "my.yaml: nested more than 64 deep"),
         ("? " * 5000 + "x", "my.yaml: nested more than 64 deep"),
         ("\n".join(" " * i + "a:" for i in range(1000)), "my.yaml: nested more than 64 deep"),

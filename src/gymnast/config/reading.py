@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gymnast.config.yaml_limits import TooMuchError, check_values, limited_yaml
+from gymnast.config.yaml_limits import TooMuchError, check_brackets, check_values, limited_yaml
 from gymnast.errors import GymnastError
 from gymnast.runs.files import MOST_CONFIG, MOST_DIGITS, UnsafeFile, open_users_file, read_all, refuse_link
 
@@ -51,6 +51,7 @@ def parse_yaml(text: str, where: str) -> Any:
     if len(text) > MOST_CONFIG:
         raise GymnastError(f"{where}: more than {MOST_CONFIG:,} characters")
     try:
+        check_brackets(text)
         data = limited_yaml().load(text)
         check_values(data)
         return data

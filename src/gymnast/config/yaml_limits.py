@@ -7,6 +7,7 @@ that a hostile text is refused after a few thousand values instead of filling th
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any
 
 from gymnast.runs.files import MOST_DEPTH, MOST_DIGITS
@@ -14,6 +15,7 @@ from gymnast.runs.files import MOST_DEPTH, MOST_DIGITS
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
 
+_BRACKETS = re.compile(r"[\[\]{}]")
 MOST_VALUES = 10_000  # the longest preset has some hundreds
 
 
@@ -40,6 +42,7 @@ def _limited_composer() -> Any:
 
         def __init__(self, loader: Any = None) -> None:
             super().__init__(loader=loader)
+            self.warn_double_anchors = False  # YAML allows them, and a warning would go to the terminal
             self._sizes: list[int] = [0]  # values in each collection that is open, from the outside in
             self._heights: list[int] = [0]
             self._weights: dict[str, tuple[int, int]] = {}  # by anchor: values, levels
@@ -79,6 +82,16 @@ def _limited_composer() -> Any:
                 raise TooMuchError(f"more than {MOST_VALUES:,} values")
 
     return LimitedComposer
+
+
+def check_brackets(text: str) -> None:
+    """Refuse thousands of open brackets before ruamel sees them: its scanner looks at each of them again and
+    again. No text has as many, not even in quotes or comments."""
+    depth = 0
+    for bracket in _BRACKETS.findall(text):
+        depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
+        if depth > 8 * MOST_DEPTH:
+            raise TooMuchError(f"nested more than {MOST_DEPTH} deep")
 
 
 def check_values(data: Any) -> None:

@@ -34,6 +34,7 @@ from gymnast.runs.files import (
     MOST_ARRAYS,
     UnsafeFile,
     fsync_folder,
+    is_link,
     list_folder,
     make_folder,
     read_bytes,
@@ -128,7 +129,11 @@ class Checkpoint:
             return read_bytes(path, MOST_ARRAYS)
         except FileNotFoundError:
             return None
-        except UnsafeFile as error:  # a link, a FIFO, a folder: nothing that we wrote
+        except UnsafeFile as error:
+            if is_link(path):  # what it points to may be intact
+                raise GymnastError(
+                    f"checkpoint {self} cannot be read: {error}; nothing was changed"
+                ) from error
             raise self.damaged(str(error)) from error
         except OSError as error:
             raise GymnastError(
