@@ -163,6 +163,18 @@ def fresh_state(seed: int) -> dict[str, Any]:
     return {"seed": seed, "episodes": 1, "random": random_state(np.random.default_rng(seed))}
 
 
+def without_episodes(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """A snapshot of `Envs` with its random states and no episode to continue."""
+    kept = {key: value for key, value in snapshot.items() if key != "state"}
+    if "envs" in kept:
+        kept["envs"] = [{k: v for k, v in env.items() if k != "layers"} for env in kept["envs"]]
+    if "groups" in kept:
+        kept["groups"] = [without_episodes(group) for group in kept["groups"]]
+    if "tasks" in kept:
+        kept["tasks"] = {name: without_episodes(task) for name, task in kept["tasks"].items()}
+    return kept
+
+
 def matches(env: gym.Env[Any, Any], state: dict[str, Any]) -> bool:
     """Whether `state` holds all layers of this very chain, so that the same episode can continue."""
     layers = state.get("layers")

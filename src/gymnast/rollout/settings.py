@@ -22,8 +22,8 @@ class EvalConfig(Section):
     )
     max_episode_steps: PositiveCount | None = Field(
         None,
-        description="An episode is cut after this many steps and counts with its return so far; if unset, only"
-        " where the env has no time limit, after 10,000.",
+        description="An episode is cut after this many steps and counts with its return so far; if unset,"
+        " only where the env has no time limit, after 10,000.",
     )
     warmup: Count = Field(0, description="No evaluation before this many env steps.")
     from_train_fraction: Fraction | None = Field(

@@ -12,7 +12,7 @@ from gymnast.envs.backends.groups import groups_of
 from gymnast.envs.backends.in_process import Frame
 from gymnast.envs.contract import EnvFailure, Envs, Step
 from gymnast.envs.mix.form import MixForm
-from gymnast.envs.states import EnvState, check_count, checked_rows, rows_by_part
+from gymnast.envs.states import EnvState, check_count, checked_rows, rows_by_part, without_episodes
 from gymnast.errors import GymnastError
 
 
@@ -136,7 +136,7 @@ class MixedEnvs:
         frame = self._next_frame()
         for index, (part, state, first) in enumerate(zip(self._parts, states, firsts, strict=True)):
             if first is None:
-                first = part.envs.restore(_without_episodes(state or {}))
+                first = part.envs.restore(without_episodes(state or {}))
             frame.start(index, part.envs.reset() if first is None else first, part.envs.masks)
         return frame.frame.step.obs
 
@@ -250,14 +250,6 @@ def _marked(all_rows: np.ndarray | None, own: np.ndarray | None, rows: slice, n:
 
 def _union(names: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for own in names for name in own))
-
-
-def _without_episodes(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """A snapshot with its random states and no episode to continue."""
-    kept = {key: value for key, value in snapshot.items() if key != "state"}
-    if "envs" in kept:
-        kept["envs"] = [{k: v for k, v in env.items() if k != "layers"} for env in kept["envs"]]
-    return kept
 
 
 def task_rows(envs: Envs) -> tuple[tuple[str, ...], np.ndarray] | None:

@@ -34,7 +34,7 @@ from gymnast.training.run.observers import Observers
 from gymnast.training.run.outcome import Outcome, Status
 from gymnast.training.run.signals import catch_signals
 from gymnast.training.run.videos import check_videos
-from gymnast.training.run.writer import RunWriter
+from gymnast.training.run.writer import BEFORE_EVALUATION, RunWriter
 from gymnast.training.session import Session, build_session
 from gymnast.training.target_metrics import initial_policy_notice
 
@@ -101,12 +101,14 @@ def continue_run(
         try:
             row = _restore(run, session, fresh_optimizer, notices)
             steps = session.state.env_steps
-            if (spent := session.budget.spent(session.state)) is not None:
+            spent = session.budget.spent(session.state)
+            if spent is not None and session.unscored is None:
                 more = session.budget.more(session.state)
                 raise GymnastError(
                     f"run {run.id} is at step {steps:,} and {spent}; give it more, for example {more}"
                 )
-            Recorder(run.metrics_path).truncate_after(session.state.updates)
+            complete = session.state.updates - (0 if session.unscored is None else 1)
+            Recorder(run.metrics_path).truncate_after(complete)
             info = describe_process() | {"budget_env_steps": session.budget.total_steps}
             run.note_resume(steps, info, dump_config(config))
             name = str(run.info().get("name") or config.env.id)
@@ -127,6 +129,8 @@ def _restore(run: RunFolder, session: Session, fresh_optimizer: bool, notices: l
     notices.append(f"resumes from step {checkpoint.env_steps:,}")
     notices += session.restore(arrays, state, fresh_optimizer=fresh_optimizer)
     rewind(run, checkpoint)
+    if sidecar.reason == BEFORE_EVALUATION:
+        session.unscored = sidecar.metrics
     return sidecar.metrics
 
 
@@ -193,6 +197,7 @@ def _header(run: RunFolder, name: str, session: Session, notices: list[str]) -> 
         parameters=session.learner.policy.layout.n_parameters,
         budget=session.budget.describe(),
         budget_env_steps=session.budget.total_steps,
+        budget_seconds=session.budget.wall_time,
         solved_at=session.spec.solved_at,
         tasks=tuple(session.spec.tasks),
         notices=tuple(notices),
