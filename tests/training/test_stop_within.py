@@ -75,9 +75,11 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
 
 
 # Evaluations of 10,000 steps of 10 ms each.
-IN_EVALUATION = "env.kwargs={sleep:0.01} algo.n_steps=8 eval.every=16 eval.episodes=1"
+IN_EVALUATION = "env.kwargs.sleep=0.01 algo.n_steps=8 eval.every=16 eval.episodes=1"
 # An update of quick steps, then a rollout of 1,000 × 20 ms.
-IN_ROLLOUT = "env.kwargs={sleep:0.02,slow_after:1000} algo.n_steps=1000 eval.every=0 checkpoint.every=1"
+IN_ROLLOUT = (
+    "env.kwargs.sleep=0.02 env.kwargs.slow_after=1000 algo.n_steps=1000 eval.every=0 checkpoint.every=1"
+)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -250,7 +252,7 @@ def test_rollout_that_ends_soon_is_learned_from_and_resumes_exactly(
 def test_stop_in_the_first_rollout_leaves_a_run_that_starts_again(
     start: Callable[..., Process],
 ) -> None:
-    process = start("env.kwargs={sleep:0.02} algo.n_steps=1000 eval.every=0 -q")
+    process = start("env.kwargs.sleep=0.02 algo.n_steps=1000 eval.every=0 -q")
     run = process.wait_for("started")
     time.sleep(1.0)
     process.process.send_signal(signal.SIGTERM)
@@ -275,7 +277,7 @@ def test_run_killed_in_its_first_evaluation_resumes_exactly(
         "checkpoint.seconds": 0,
         "eval.every": 128,
         "eval.episodes": 1,
-        "eval.max_episode_steps": 30_000,
+        "eval.max_episode_steps": 10_000,
         "interventions": json.dumps([rule], separators=(",", ":")),
     }
     overrides = [f"{key}={value}" for key, value in settings.items()]

@@ -23,7 +23,7 @@ from gymnast.policies.policy import Policy
 from gymnast.rollout.buffer import Rollout, allocate_rollout
 from gymnast.rollout.metrics import rollout_metrics
 from gymnast.rollout.sequences import sequences_of
-from gymnast.rollout.source import Collected, Episode, Progress
+from gymnast.rollout.source import Collected, Episode, Interrupted, Progress
 from gymnast.rollout.stacked_frames import RolloutFrames
 from gymnast.spaces.observation_form import apart, put_together
 
@@ -157,6 +157,8 @@ class Collector:
 
     def _begin(self) -> None:
         """The next rollout starts where the last one ended."""
+        if self._dropped is not None:
+            raise Interrupted
         before = self.rollout
         self._turn = (self._turn + 1) % len(self._rollouts)
         rollout = self.rollout = self._rollouts[self._turn]

@@ -60,8 +60,6 @@ def run_loop(
         except Interrupted:
             _report(f"the evaluation after step {state.env_steps:,} was dropped unfinished", writer, sinks)
             asked |= {Request.STOP}
-        if watch.ending:
-            asked |= requests.poll()
         state.seconds = watch.seconds
 
         report = make_report(s, update, scored, time.perf_counter() - evaluation_began)
@@ -80,6 +78,9 @@ def run_loop(
         writer.save_if_due(scored, asked=Request.CHECKPOINT in asked)
         if Request.CHECKPOINT in asked:
             sinks.note(f"checkpoint saved at step {state.env_steps:,}")
+        if watch.ending:  # maybe since the evaluation, or since a rollout was waited for to be saved
+            state.seconds = watch.seconds
+            asked |= requests.poll()
         reason, status = _why_stop(s, scored.result, stop, asked)
         if reason is None and stopped_by_hook is not None:
             reason = stopped_by_hook

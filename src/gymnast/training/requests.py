@@ -49,6 +49,7 @@ class AnyOf:
 
     def __init__(self, *sources: Requests) -> None:
         self._sources = sources
+        self._seeing = [source for source in sources if isinstance(source, SeesStop)]
         self._entered = ExitStack()
         self._kept: set[Request] = set()  # asked for during a pause, due after it
 
@@ -60,7 +61,7 @@ class AnyOf:
 
     def stop_asked(self) -> bool:
         """Whether a source has a stop for the next `poll`."""
-        return any(source.stop_asked() for source in self._sources if isinstance(source, SeesStop))
+        return any(source.stop_asked() for source in self._seeing)
 
     def wait(self, seconds: float) -> set[Request]:
         """As of the sources; an evaluation that is asked for is also returned by the next `poll`."""

@@ -14,7 +14,7 @@ from gymnast.training.requests import AnyOf
 from gymnast.training.run.signals import StopRequest
 
 GRACE_SECONDS = 2.0
-LOOK_SECONDS = 0.05  # called after every step of the envs, it mostly looks at the clock alone
+LOOK_SECONDS = 0.05  # after every step of the envs it reads the clock, and only this often does more
 
 
 class Watch:
@@ -45,14 +45,18 @@ class Watch:
 
     def collecting(self, done: int, total: int) -> None:
         """So many steps of a rollout are done; raises Interrupted if it has to be dropped."""
-        self._console.collecting(done, total)
-        if time.perf_counter() >= self._next_look:
+        due = time.perf_counter() >= self._next_look
+        if due or done >= total:
+            self._console.collecting(done, total)
+        if due:
             self._look(done < total)
 
     def evaluating(self, done: int, total: int) -> None:
         """So many episodes of an evaluation are done; likewise."""
-        self._console.evaluating(done, total)
-        if time.perf_counter() >= self._next_look:
+        due = time.perf_counter() >= self._next_look
+        if due or done >= total:
+            self._console.evaluating(done, total)
+        if due:
             self._look(done < total)
 
     def _look(self, unfinished: bool) -> None:

@@ -35,7 +35,7 @@ LONG_HELP = (
     "c  save a checkpoint now\n"
     "e  evaluate now\n"
     "p  pause, or resume\n"
-    "q  finish this update, save and stop (resume later with --resume)\n"
+    "q  finish this update (2 s at most for its rollout), save and stop (resume later with --resume)\n"
     "Ctrl-C does the same as q; twice aborts at once"
 )
 _REQUESTS = {"c": Request.CHECKPOINT, "e": Request.EVALUATE, "p": Request.PAUSE, "q": Request.STOP}
