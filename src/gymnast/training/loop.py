@@ -22,9 +22,9 @@ from gymnast.training.report import (
 from gymnast.training.requests import AnyOf, Request
 from gymnast.training.run.outcome import Outcome, Status
 from gymnast.training.run.signals import StopRequest
+from gymnast.training.run.watch import Watch
 from gymnast.training.run.writer import RunWriter
 from gymnast.training.session import Session
-from gymnast.training.watch import Watch
 
 
 def run_loop(
