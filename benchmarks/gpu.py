@@ -92,7 +92,7 @@ def trained_rate(session: Session, collector: Any, updates: int) -> float:
         steps += rollout.rewards.size if number >= 2 else 0
     seconds = time.perf_counter() - began
     if isinstance(collector, AheadCollector):
-        collector._wait()  # the next measurement uses the games
+        collector.drop()  # the next measurement uses the games
     return steps / seconds
 
 

@@ -18,8 +18,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console as Terminal
 
 from gymnast.metrics.sinks.console import (
+    Console,
     PlainConsole,
     QuietConsole,
     RunHeader,
@@ -30,6 +32,7 @@ from gymnast.metrics.sinks.console import (
     short,
     summarise,
 )
+from gymnast.metrics.sinks.live import LiveConsole
 from gymnast.metrics.sinks.sparkline import BARS, History, sparkline
 from gymnast.training.run.outcome import Outcome, Status
 
@@ -336,6 +339,28 @@ def test_numbers_are_short_and_have_the_catalogues_precision() -> None:
     assert number("train/loss/value", 1.5e12) == "1.5e+12"
     assert seconds_left({"time/progress": 0.25, "time/seconds": 10.0}) == 30.0
     assert seconds_left({"time/progress": 0.0, "time/seconds": 10.0}) is None
+
+
+def test_time_left_is_that_of_the_budget_spent_first() -> None:
+    row = {"time/progress": 0.25, "time/seconds": 10.0}
+    assert seconds_left(row, wall_time=15.0) == 5.0
+    assert seconds_left(row, wall_time=100.0) == 30.0
+    assert seconds_left({"time/progress": 0.0, "time/seconds": 10.0}, wall_time=15.0) == 5.0
+    assert seconds_left(row, wall_time=9.0) == 0.0
+
+
+@pytest.mark.parametrize("kind", ["plain", "live"])
+def test_console_shows_the_time_left_of_the_wall_time(kind: str) -> None:
+    row = {"time/progress": 0.25, "time/seconds": 100.0, "time/env_steps": 1000}
+    stream = io.StringIO()
+    console: Console = PlainConsole(stream, seconds=0.0)
+    if kind == "live":
+        console = LiveConsole(Terminal(file=stream, force_terminal=True, width=100, height=30))
+    console.started(replace(HEADER, budget_seconds=142.0))
+    console.updated(row)
+    console.note("one more frame")
+    console.close()
+    assert "0:42 left" in stream.getvalue()
 
 
 def test_sparkline_rises_with_its_values() -> None:

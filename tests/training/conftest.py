@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,14 @@ def train_in_short(
         del common["algo.batch_size"], common["algo.n_epochs"]
     overrides = common | {key.replace("__", "."): value for key, value in changes.items()}
     return api.train(reference, overrides=overrides, runs_dir=runs_dir, requests=requests)
+
+
+@pytest.fixture
+def envs_importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`endless_envs:…` can be named, here and in processes that are started."""
+    here = str(Path(__file__).parent)
+    monkeypatch.syspath_prepend(here)
+    monkeypatch.setenv("PYTHONPATH", here, prepend=os.pathsep)
 
 
 @pytest.fixture(scope="session")

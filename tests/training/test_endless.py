@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,8 @@ from gymnast.training.evaluation_limit import DEFAULT_STEPS, limit_notice, with_
 
 Train = Callable[..., api.Run]
 ENDLESS = "endless_envs:Endless"
-HERE = Path(__file__).parent
+pytestmark = pytest.mark.usefixtures("envs_importable")
 NOTICE = "no time limit: evaluation episodes are cut after 10,000 steps"
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
 
 
 @pytest.mark.parametrize("background", [False, True], ids=["inline", "background"])

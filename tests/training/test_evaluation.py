@@ -173,8 +173,8 @@ def test_eval_every_zero_turns_evaluation_and_its_stop_off(train: Train, tmp_pat
         ({}, [2, 4, 6]),
         ({"eval__every": 1}, [1, 2, 3, 4, 5, 6]),
         ({"eval__every": 3 * STEPS}, [3, 6]),
-        ({"eval__every": 2.5 * STEPS}, [3, 5]),  # the first update that passes each multiple
-        ({"eval__every": 100 * STEPS}, []),
+        ({"eval__every": 2.5 * STEPS}, [3, 5, 6]),  # the first update that passes each multiple, and the last
+        ({"eval__every": 100 * STEPS}, [6]),
         ({"eval__warmup": 3 * STEPS}, [4, 6]),
         ({"eval__warmup": 4 * STEPS}, [4, 6]),
     ],

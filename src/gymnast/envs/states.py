@@ -199,18 +199,18 @@ def episodes_in(snapshot: Any) -> int:
 
 def begin_new_episodes(envs: Envs, snapshot: dict[str, Any]) -> np.ndarray:
     """Leave the episodes of a snapshot for new ones, which no run before it has played."""
-    first = envs.restore(_without_episodes(snapshot))
+    first = envs.restore(without_episodes(snapshot))
     return envs.reset() if first is None else first
 
 
-def _without_episodes(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """A snapshot with its random states and no episode to continue."""
+def without_episodes(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """A snapshot of `Envs` with its random states and no episode to continue."""
     kept = {key: value for key, value in snapshot.items() if key not in ("state", "layers")}
     for key in ("envs", "groups"):
         if key in kept:
-            kept[key] = [_without_episodes(part) for part in kept[key]]
+            kept[key] = [without_episodes(part) for part in kept[key]]
     if "tasks" in kept:
-        kept["tasks"] = {name: _without_episodes(part) for name, part in kept["tasks"].items()}
+        kept["tasks"] = {name: without_episodes(part) for name, part in kept["tasks"].items()}
     return kept
 
 

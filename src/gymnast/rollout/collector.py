@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from gymnast.envs.backends.groups import Group, groups_of
-from gymnast.envs.contract import Envs, Step
+from gymnast.envs.contract import EnvFailure, Envs, Step
 from gymnast.envs.mix.mixed import task_rows
-from gymnast.envs.states import begin_new_episodes
+from gymnast.envs.states import begin_new_episodes, without_episodes
 from gymnast.policies.policy import Policy
 from gymnast.rollout.buffer import Rollout, allocate_rollout
 from gymnast.rollout.metrics import rollout_metrics
 from gymnast.rollout.sequences import sequences_of
-from gymnast.rollout.source import Collected, Episode, Progress
+from gymnast.rollout.source import Collected, Episode, Interrupted, Progress
 from gymnast.rollout.stacked_frames import RolloutFrames
 from gymnast.spaces.observation_form import apart, put_together
 
@@ -85,6 +85,8 @@ class Collector:
         self._clock = 0  # vectorised steps collected before this rollout
         self._episode_began, self._life_began = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.steps_done = 0  # of the current rollout, to report where an env failed
+        self._in_step = False  # whether steps were sent whose end was not received
+        self._dropped: dict[str, Any] | None = None  # the state to resume from after `drop`
 
     def _allocate(self, policy: Policy, first: np.ndarray, mask_size: int | None) -> Rollout:
         """Memory for a rollout of observations like the first ones [N, …]."""
@@ -133,6 +135,7 @@ class Collector:
     def collect_with(self, policy: Policy, noise: np.ndarray, progress: Progress | None = None) -> Collected:
         """As `collect`, with randomness that was drawn before."""
         self._begin()
+        self._in_step = True
         rollout, n_steps = self.rollout, self.n_steps
         ended: _Ended = _Ended([], [])
         for t in range(n_steps):
@@ -145,6 +148,7 @@ class Collector:
                 progress(t, n_steps)
         for group in self._groups:
             self._store(n_steps - 1, group, policy, ended)
+        self._in_step = False
         self._clock += n_steps
         if progress is not None:
             progress(n_steps, n_steps)
@@ -157,6 +161,8 @@ class Collector:
 
     def _begin(self) -> None:
         """The next rollout starts where the last one ended."""
+        if self._dropped is not None:
+            raise Interrupted
         before = self.rollout
         self._turn = (self._turn + 1) % len(self._rollouts)
         rollout = self.rollout = self._rollouts[self._turn]
@@ -301,8 +307,25 @@ class Collector:
                 rollout.bootstrap[step, cut], rollout.head_bootstrap[:, step, cut] = known[0], known[1:]
             at += len(cut)
 
-    def state(self) -> dict[str, Any]:
+    def drop(self) -> None:
+        """Give up a rollout that was interrupted: the envs end their step, and a resumed run starts new
+        episodes from their random states."""
+        if not self._in_step:
+            return
+        self._in_step = False
+        try:
+            for group in self._groups:
+                group.envs.receive()
+            envs = without_episodes(self.envs.snapshot())
+        except EnvFailure:
+            self._dropped = {}
+        else:
+            self._dropped = {"envs": envs, "totals": self._totals.copy()}
+
+    def state(self) -> dict[str, Any] | None:
         """What a resumed run needs to continue with the very same episodes."""
+        if self._dropped is not None:
+            return self._dropped or None
         return {
             "obs": apart(self.last_obs),
             "totals": self._totals.copy(),

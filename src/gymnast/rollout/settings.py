@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 class EvalConfig(Section):
     """Evaluation on its own envs, built as in training, training-only wrappers left out."""
 
-    every: Count = Field(20_000, description="Env steps between evaluations; 0 turns evaluation off.")
+    every: Count = Field(
+        20_000,
+        description="Env steps between evaluations; the last weights of the step budget are evaluated too."
+        " 0 turns evaluation off.",
+    )
     episodes: PositiveCount = Field(20, description="Episodes per evaluation.")
     n_envs: PositiveCount | None = Field(
         None, description="Copies stepped together; chosen from `episodes` if unset."
     )
     max_episode_steps: PositiveCount | None = Field(
         None,
-        description="An episode is cut after this many steps and counts with its return so far; if unset, only"
-        " where the env has no time limit, after 10,000.",
+        description="An episode is cut after this many steps and counts with its return so far; if unset,"
+        " only where the env has no time limit, after 10,000.",
     )
     warmup: Count = Field(0, description="No evaluation before this many env steps.")
     from_train_fraction: Fraction | None = Field(

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from gymnast.policies.policy import Policy
     from gymnast.rollout.buffer import Rollout
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], None]  # so many of so many are done; may raise Interrupted
+
+
+class Interrupted(Exception):
+    """The run has to end before this rollout or evaluation is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +52,17 @@ class Source(Protocol):
     def collect(
         self, policy: Policy, rng: np.random.Generator, progress: Progress | None = None
     ) -> Collected:
-        """The next rollout."""
+        """The next rollout. If `progress` raises Interrupted, so does this: call `drop` then."""
 
-    def state(self) -> dict[str, Any]:
-        """What a resumed run needs to continue with the very same data."""
+    def drop(self) -> None:
+        """Give up what is being collected. Nothing can be collected after it; `state` is then of new
+        episodes, which a resumed run starts with."""
+
+    def state(self) -> dict[str, Any] | None:
+        """What a resumed run needs to continue with the very same data; None if nothing is known."""
 
     def load_state(self, policy: Policy, state: dict[str, Any]) -> str | None:
         """Continue from `state`; a notice if that cannot be done exactly."""
 
     def close(self) -> None:
-        """Wait for what is being collected."""
+        """Drop what is being collected, and wait for its end."""

@@ -96,21 +96,28 @@ class Announced:
     def take(self) -> list[str]:
         """What was asked since the last call, in order. Those handed out before count as done now."""
         self.done()
+        words = []
+        for path in self._new():
+            self._seen.add(path.name)
+            self._under_way.append(path)
+            words += self._words_in(path)
+        return words
+
+    def waiting(self) -> list[str]:
+        """What the next `take` will return."""
+        return [word for path in self._new() for word in self._words_in(path)]
+
+    def _new(self) -> list[Path]:
         try:
             names = sorted(list_folder(self._run.requests))
         except GymnastError:
             return []
-        words = []
-        for name in names:
-            if name.startswith(".") or name in self._seen:  # a dot: being written
-                continue
-            self._seen.add(name)
-            path = self._run.requests / name
-            self._under_way.append(path)
-            said: dict[str, Any] = read_json(path) or {}
-            if said.get("token") == self._trainer.token:
-                words.append(str(said.get("request")))
-        return words
+        # A dot: being written.
+        return [self._run.requests / name for name in names if name[0] != "." and name not in self._seen]
+
+    def _words_in(self, path: Path) -> list[str]:
+        said: dict[str, Any] = read_json(path) or {}
+        return [str(said.get("request"))] if said.get("token") == self._trainer.token else []
 
     def done(self) -> None:
         """What was taken has been acted on; the asker sees it by the missing file."""

@@ -22,11 +22,13 @@ from gymnast.policies.policy import Policy
 from gymnast.processes.messages import has_arrived, receive, receive_attached, send
 from gymnast.processes.start import Child, start_child
 from gymnast.rollout.evaluate import Score
+from gymnast.rollout.source import Progress
 from gymnast.runs.arrays import pack, unpack
-from gymnast.training.evaluator import InlineEvaluator, Progress, Result
+from gymnast.training.evaluator import InlineEvaluator, Result
 from gymnast.training.notices import passed_on
 
 _CLOSE_SECONDS = 1.0
+_LOOK_SECONDS = 0.05
 
 
 class BackgroundEvaluator:
@@ -63,7 +65,9 @@ class BackgroundEvaluator:
     def poll(self) -> Result | None:
         return self._receive() if self._busy and has_arrived(self._socket.fileno()) else None
 
-    def wait(self) -> Result | None:
+    def wait(self, progress: Progress) -> Result | None:
+        while self._busy and not has_arrived(self._socket.fileno(), _LOOK_SECONDS):
+            progress(0, self._config.eval.episodes)
         return self._receive() if self._busy else None
 
     @property

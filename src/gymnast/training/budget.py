@@ -27,9 +27,12 @@ class Budget:
             return min(1.0, state.env_steps / self.total_steps)
         return min(1.0, state.seconds / self.wall_time) if self.wall_time else 0.0
 
+    def steps_spent(self, state: TrainState) -> bool:
+        return self.total_steps is not None and state.env_steps >= self.total_steps
+
     def spent(self, state: TrainState) -> str | None:
         """Why training ends here, or None."""
-        if self.total_steps is not None and state.env_steps >= self.total_steps:
+        if self.steps_spent(state):
             return "the step budget is spent"
         if self.wall_time is not None and state.seconds >= self.wall_time:
             return "the wall time is spent"
@@ -37,7 +40,7 @@ class Budget:
 
     def more(self, state: TrainState) -> str:
         """The option that lets a spent run continue."""
-        if self.total_steps is not None and state.env_steps >= self.total_steps:
+        if self.steps_spent(state):
             return f"--max-env-steps {2 * state.env_steps}"
         return f"--wall-time {math.ceil(2 * state.seconds)}s"
 

@@ -35,8 +35,8 @@ def limit_notice(config: Config, spec: EnvSpec) -> str | None:
         return None
     have = "has" if len(endless) == 1 else "have"
     return (
-        f"{', '.join(endless)} {have} no time limit: evaluation episodes are cut after {DEFAULT_STEPS:,} steps"
-        " (eval.max_episode_steps)"
+        f"{', '.join(endless)} {have} no time limit: evaluation episodes are cut after"
+        f" {DEFAULT_STEPS:,} steps (eval.max_episode_steps)"
     )
 
 

@@ -15,12 +15,12 @@ from gymnast.envs.mix.build import build_mix
 from gymnast.errors import RunFailed
 from gymnast.policies.policy import Policy
 from gymnast.rollout.evaluate import Score, evaluate, evaluation_envs
+from gymnast.rollout.source import Progress
+from gymnast.training.budget import Budget
 from gymnast.training.state import TrainState
 
 if TYPE_CHECKING:
     from gymnast.training.session import Session
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,10 @@ class EvalSchedule:
             return False
         return state.env_steps // every > steps_before // every and self._good_enough(state)
 
+    def due_at_end(self, state: TrainState, budget: Budget) -> bool:
+        """Whether this is the last update of the step budget: its weights get a score, due or not."""
+        return self.config.every > 0 and budget.steps_spent(state)
+
     def _good_enough(self, state: TrainState) -> bool:
         fraction = self.config.from_train_fraction
         if fraction is None or self.solved_at is None:
@@ -93,8 +97,8 @@ class Evaluator(Protocol):
     def poll(self) -> Result | None:
         """A result that has arrived meanwhile."""
 
-    def wait(self) -> Result | None:
-        """The result that is still awaited, if any."""
+    def wait(self, progress: Progress) -> Result | None:
+        """The result that is still awaited, if any; `progress` may raise Interrupted."""
 
     @property
     def busy(self) -> bool:
@@ -136,7 +140,7 @@ class InlineEvaluator:
     def poll(self) -> Result | None:
         return None
 
-    def wait(self) -> Result | None:
+    def wait(self, progress: Progress) -> Result | None:
         return None
 
     @property
@@ -161,10 +165,10 @@ def evaluate_if_due(s: Session, due: bool, note_best: Callable[[Result], None], 
     """A score that has arrived, or a new one if that is due. With nothing else left to do, wait for it.
 
     Where both come at once, the earlier one goes to `note_best` if it is the best so far, and the
-    later one is returned.
+    later one is returned. Raises Interrupted if `progress` does: what is not complete then is dropped.
     """
     over = s.over() is not None
-    result = s.evaluator.wait() if over else s.evaluator.poll()
+    result = s.evaluator.wait(progress) if over else s.evaluator.poll()
     best = result is not None and _take_score(s, result)
     if not due or s.evaluator.busy:
         return Scored(result, best)
@@ -172,7 +176,7 @@ def evaluate_if_due(s: Session, due: bool, note_best: Callable[[Result], None], 
         note_best(result)
     new = s.evaluator.start(s.learner.policy, s.state.env_steps, progress)
     if new is None and over:
-        new = s.evaluator.wait()
+        new = s.evaluator.wait(progress)
     if new is not None:
         return Scored(new, _take_score(s, new))
     return Scored(result, best, begun=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from gymnast.algorithms.algorithm import Hyper
 from gymnast.rollout.source import Collected, Episode
 from gymnast.training.evaluator import Scored
 from gymnast.training.learner import Learned
@@ -53,17 +54,43 @@ class Report:
     alerts: tuple[tuple[str, str], ...] = ()  # metric key and message
 
 
-def make_report(s: Session, collected: Collected, learned: Learned, scored: Scored, timing: Timing) -> Report:
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One update that was learned from and counted, before it is evaluated."""
+
+    hp: Hyper
+    steps_before: int
+    metrics: Mapping[str, Any]  # of the rollout and of learning
+    speed: Mapping[str, float]  # likewise, by the clock
+    episodes: tuple[Episode, ...] = ()
+    learned: Learned = field(default_factory=lambda: Learned({}))
+    timing: Timing = field(default_factory=Timing)
+
+
+def make_update(
+    hp: Hyper, steps_before: int, collected: Collected, learned: Learned, timing: Timing
+) -> Update:
+    return Update(
+        hp,
+        steps_before,
+        {**collected.metrics, **learned.metrics},
+        {
+            "time/fps": collected.rollout.rewards.size / max(timing.collect + timing.learn, 1e-9),
+            "time/collect_seconds": timing.collect,
+            "time/update_seconds": timing.learn,
+        },
+        tuple(collected.episodes),
+        learned,
+        timing,
+    )
+
+
+def make_report(s: Session, update: Update, scored: Scored, evaluate_seconds: float = 0.0) -> Report:
     """The report of the update that has just ended."""
     state, result = s.state, scored.result
-    row: dict[str, Any] = dict(collected.metrics)
-    row |= learned.metrics
+    row: dict[str, Any] = dict(update.metrics)
     row |= state.counters(s.budget.progress(state)) | s.learner.counters() | state.metrics()
-    row |= {
-        "time/fps": collected.rollout.rewards.size / max(timing.collect + timing.learn, 1e-9),
-        "time/collect_seconds": timing.collect,
-        "time/update_seconds": timing.learn,
-    }
+    row |= update.speed
     if result is not None:
         row |= result.score.metrics()
         row |= {"eval/env_steps": result.env_steps, "eval/solved": s.solves(result.score)}
@@ -72,10 +99,10 @@ def make_report(s: Session, collected: Collected, learned: Learned, scored: Scor
     return Report(
         env_steps=state.env_steps,
         updates=state.updates,
-        episodes=tuple(collected.episodes),
-        learned=learned,
+        episodes=update.episodes,
+        learned=update.learned,
         scored=scored,
-        timing=timing,
+        timing=replace(update.timing, evaluate=evaluate_seconds),
         best_score=state.best_score,
         solved=state.solved,
         row=MappingProxyType(row),
@@ -85,3 +112,8 @@ def make_report(s: Session, collected: Collected, learned: Learned, scored: Scor
 def with_metrics(report: Report, metrics: Mapping[str, Any]) -> Report:
     """The same report with further metrics: what hooks report after they have seen it."""
     return replace(report, row=MappingProxyType({**report.row, **metrics})) if metrics else report
+
+
+def as_hooks_left_it(seen: Report, scored: Report) -> Report:
+    """The scored report with the metrics that hooks added to another one of the same update."""
+    return replace(scored, row=MappingProxyType({**seen.row, **scored.row}))

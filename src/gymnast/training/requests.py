@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 from enum import Enum
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 
 class Request(Enum):
@@ -35,11 +35,21 @@ class Requests(Protocol):
     ) -> None: ...
 
 
+@runtime_checkable
+class SeesStop(Protocol):
+    """Requests that can also end a rollout or an evaluation which is under way."""
+
+    def stop_asked(self) -> bool:
+        """Whether a stop is asked for; it and everything else stays for the next `poll`. Called up to 20
+        times per second; never blocks."""
+
+
 class AnyOf:
     """Several sources at once, or none."""
 
     def __init__(self, *sources: Requests) -> None:
         self._sources = sources
+        self._seeing = [source for source in sources if isinstance(source, SeesStop)]
         self._entered = ExitStack()
         self._kept: set[Request] = set()  # asked for during a pause, due after it
 
@@ -48,6 +58,10 @@ class AnyOf:
         for source in self._sources:
             found |= source.poll()
         return found
+
+    def stop_asked(self) -> bool:
+        """Whether a source has a stop for the next `poll`."""
+        return any(source.stop_asked() for source in self._seeing)
 
     def wait(self, seconds: float) -> set[Request]:
         """As of the sources; an evaluation that is asked for is also returned by the next `poll`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ from gymnast.training.evaluator import EvalSchedule, Evaluator, InlineEvaluator
 from gymnast.training.hook_table import build_hooks
 from gymnast.training.hooks import Adjustments, Hook
 from gymnast.training.learner import Learner, PolicyGradient, load_by_name
+from gymnast.training.report import Update
 from gymnast.training.state import TrainState
 from gymnast.training.tasks import build_task_book
 
@@ -56,6 +57,8 @@ class Session:
     rng: np.random.Generator
     hooks: tuple[Hook, ...]
     adjustments: Adjustments  # of hyperparameters, by hooks
+    # The row of an update that a resumed run has to evaluate first: it was killed in its first evaluation.
+    unscored: Mapping[str, Any] | None = None
 
     @property
     def stop_at(self) -> float | None:
@@ -81,6 +84,15 @@ class Session:
         if wanted is not None and train_return is not None and train_return >= wanted:
             return f"the training return reached {train_return:.4g} (target {wanted:g})"
         return self.budget.spent(self.state)
+
+    def take_unscored(self) -> Update | None:
+        """The update that is still to be evaluated, once; of its episodes only the metrics are known."""
+        row, self.unscored = self.unscored, None
+        if row is None:
+            return None
+        hp = self.learner.hyperparameters(self.state.env_steps, self.budget.schedule_steps)
+        steps_before = self.state.env_steps - self.envs.n_envs * self.config.algo.steps
+        return Update(hp, steps_before, row, {})
 
     def close(self) -> None:
         self.source.close()

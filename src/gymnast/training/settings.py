@@ -17,7 +17,11 @@ class BudgetConfig(Section):
     vec_steps: PositiveCount | None = Field(
         None, description="Vectorised steps (env steps / n_envs) in total."
     )
-    wall_time: Seconds | None = Field(None, description="Seconds of training, e.g. 10m; resumes add up.")
+    wall_time: Seconds | None = Field(
+        None,
+        description="Seconds of training, e.g. 10m; resumes add up. A rollout or evaluation that does not end"
+        " by itself within 2 s of it is dropped.",
+    )
 
     @model_validator(mode="after")
     def _one_step_budget(self) -> BudgetConfig:

@@ -45,6 +45,7 @@ class RunHeader:
     parameters: int
     budget: str
     budget_env_steps: int | None = None
+    budget_seconds: float | None = None
     solved_at: float | None = None
     notices: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()  # of a mix
@@ -108,6 +109,7 @@ class PlainConsole(Console):
         self._evaluation: float | None = None
         self._best: float | None = None
         self._tasks: tuple[str, ...] = ()
+        self._wall_time: float | None = None
         self._reported: set[str] = set()
         self._writing = False
         self._waiting: list[str] = []
@@ -115,6 +117,7 @@ class PlainConsole(Console):
     def started(self, header: RunHeader) -> None:
         self._next = time.monotonic() + self._seconds
         self._tasks = header.tasks
+        self._wall_time = header.budget_seconds
         header = on_one_line(header)
         self._line(f"{header.name}: {describe(header)}")
         self._line(f"run {header.run_id} in {header.path}")
@@ -178,7 +181,7 @@ class PlainConsole(Console):
         seconds = row.get("time/seconds")
         if seconds is not None:
             parts.append(clock(seconds))
-        left = seconds_left(row)
+        left = seconds_left(row, self._wall_time)
         if left is not None and left >= 1:
             parts.append(f"{clock(left)} left")
         self._line("  ".join(parts))
@@ -271,10 +274,15 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else clock(seconds)
 
 
-def seconds_left(row: Row) -> float | None:
-    """What remains at the speed so far, evaluations included; one row's own speed would make it jump."""
+def seconds_left(row: Row, wall_time: float | None = None) -> float | None:
+    """What remains at the speed so far, evaluations included; one row's own speed would make it jump.
+    Where wall time ends the run sooner: what remains of that."""
     progress, seconds = row.get("time/progress"), row.get("time/seconds")
-    return seconds * (1 - progress) / progress if progress and seconds is not None else None
+    if seconds is None:
+        return None
+    ends = [seconds * (1 - progress) / progress] if progress else []
+    ends += [] if wall_time is None else [max(0.0, wall_time - seconds)]
+    return min(ends, default=None)
 
 
 def is_shaped(row: Row) -> bool:

@@ -263,7 +263,7 @@ class LiveConsole(Console):
         steps = short(row.get("time/env_steps") or 0)
         right = f" {progress:4.0%}  {steps}{f'/{short(budget)}' if budget else ''} steps"
         right += f"  {clock(row.get('time/seconds') or 0)}"
-        left = seconds_left(row)
+        left = seconds_left(row, self._header.budget_seconds if self._header is not None else None)
         right += f"  {clock(left)} left" if left is not None and progress < 1 and not self._over else ""
         # A fixed width for the numbers keeps the bar's end in place.
         room = max(10, width - max(len(right), 42) - 3)

@@ -20,6 +20,7 @@ class FileRequests:
         self._run = run
         self._next_look = 0.0
         self._announced: Announced | None = None
+        self._stop_waits = False
         self._unfinished = False  # whether someone waits to see that a request was acted on
 
     def poll(self) -> set[Request]:
@@ -29,6 +30,18 @@ class FileRequests:
             return set()
         self._next_look = now + POLL_SECONDS
         return self._take(paused=False)
+
+    def stop_asked(self) -> bool:
+        """Whether the next `poll` returns a stop; also cheap."""
+        now = time.monotonic()
+        if self._announced is None or now < self._next_look:
+            return self._stop_waits
+        self._next_look = now + POLL_SECONDS
+        waiting = self._announced.waiting()
+        self._stop_waits = Request.STOP.value in waiting
+        if waiting:
+            self._next_look = 0.0  # `poll` must not wait
+        return self._stop_waits
 
     def wait(self, seconds: float) -> set[Request]:
         """The same while paused, which is shown to others too."""
@@ -43,6 +56,7 @@ class FileRequests:
     def _take(self, paused: bool) -> set[Request]:
         if self._announced is None:
             return set()
+        self._stop_waits = False
         self._announced.say_paused(paused)
         words = self._announced.take()
         self._unfinished = bool(words)

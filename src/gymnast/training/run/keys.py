@@ -1,7 +1,7 @@
 """Keys while training: read from the terminal without blocking or a thread; its settings are restored after.
 
-The terminal is switched to single keys at the first poll, so a crash before the first update leaves nothing
-to repair. In the background, or without a terminal, nothing is touched.
+The terminal is switched to single keys when it is first looked at, so a crash before the first rollout leaves
+nothing to repair. In the background, or without a terminal, nothing is touched.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LONG_HELP = (
     "c  save a checkpoint now\n"
     "e  evaluate now\n"
     "p  pause, or resume\n"
-    "q  finish this update, save and stop (resume later with --resume)\n"
+    "q  finish this update (2 s at most for its rollout), save and stop (resume later with --resume)\n"
     "Ctrl-C does the same as q; twice aborts at once"
 )
 _REQUESTS = {"c": Request.CHECKPOINT, "e": Request.EVALUATE, "p": Request.PAUSE, "q": Request.STOP}
@@ -60,6 +60,7 @@ class TerminalKeys:
         self._on_suspend = on_suspend
         self._on_resume = on_resume
         self._next_look = 0.0
+        self._typed: list[str] = []  # keys that `poll` has not returned yet
         self._found: list[Any] | None = None  # the terminal's settings as we found them, first time
         self._ours = False  # whether single keys are in force now
         self._handlers: dict[signal.Signals, Any] = {}
@@ -71,20 +72,21 @@ class TerminalKeys:
 
     def poll(self) -> set[Request]:
         """The keys pressed since the last call. Cheap: it looks at most 20 times per second."""
-        if self._fd is None:
-            return set()
-        now = time.monotonic()
-        if now < self._next_look:
-            return set()
-        self._next_look = now + POLL_SECONDS
-        return self._read(timeout=0.0)
+        self._look()
+        return self._requests()
+
+    def stop_asked(self) -> bool:
+        """Whether q is among the keys that the next `poll` returns; just as cheap."""
+        self._look()
+        return "q" in self._typed
 
     def wait(self, seconds: float) -> set[Request]:
         """Sleep until a key arrives or the time is over: what a paused loop does instead of spinning."""
         if self._fd is None or not self._take_terminal():
             time.sleep(seconds)
             return set()
-        requests = self._read(timeout=seconds)
+        self._read(timeout=seconds)
+        requests = self._requests()
         return {Request.RESUME if request is Request.PAUSE else request for request in requests}
 
     def close(self) -> None:
@@ -103,27 +105,41 @@ class TerminalKeys:
     ) -> None:
         self.close()
 
-    def _read(self, timeout: float) -> set[Request]:
-        if self._fd is None or not self._take_terminal():
+    def _look(self) -> None:
+        if self._fd is None or (now := time.monotonic()) < self._next_look:
+            return
+        self._next_look = now + POLL_SECONDS
+        self._read(timeout=0.0)
+
+    def _requests(self) -> set[Request]:
+        """What the keys typed so far ask for, once."""
+        if not self._typed:
             return set()
+        keys, self._typed = self._typed, []
+        requests = {_REQUESTS[key] for key in keys if key in _REQUESTS}
+        if keys.count("p") % 2 == 0:  # pressed twice between two looks: paused and resumed already
+            requests.discard(Request.PAUSE)
+        return requests
+
+    def _read(self, timeout: float) -> None:
+        """Add what is typed now; help is shown at once."""
+        if self._fd is None or not self._take_terminal():
+            return
         try:
             ready, _, _ = select.select([self._fd], [], [], timeout)
             pressed = os.read(self._fd, 64) if ready else None
         except OSError:  # the terminal is gone (hang-up): continue without keys
             pressed = b""
         if pressed is None:
-            return set()
+            return
         if not pressed:
             self._fd = None
-            return set()
+            return
         # An arrow or function key arrives as ESC and letters; those letters are not requests.
         keys = [] if pressed.startswith(b"\x1b") else [chr(byte).lower() for byte in pressed]
         if self._on_help is not None and ("h" in keys or "?" in keys):
             self._on_help(LONG_HELP)
-        requests = {_REQUESTS[key] for key in keys if key in _REQUESTS}
-        if keys.count("p") % 2 == 0:  # pressed twice between two looks: paused and resumed already
-            requests.discard(Request.PAUSE)
-        return requests
+        self._typed += keys
 
     def _take_terminal(self) -> bool:
         """Switch to single keys if we are in the foreground; a background job must not touch the terminal."""

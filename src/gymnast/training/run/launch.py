@@ -134,15 +134,17 @@ def continue_run(
             session, checkpoint, row = restored_session(run, config, fresh_optimizer, observers, notices)
         try:
             steps = session.state.env_steps
-            if (spent := session.budget.spent(session.state)) is not None:
+            spent = session.budget.spent(session.state)
+            if spent is not None and session.unscored is None:
                 more = session.budget.more(session.state)
                 raise GymnastError(
                     f"run {run.id} is at step {steps:,} and {spent}; give it more, for example {more}"
                 )
             if checkpoint is not None:
                 rewind(run, checkpoint)
+            complete = session.state.updates - (0 if session.unscored is None else 1)
             with passed_on(notices.append):
-                Recorder(run.metrics_path).truncate_after(session.state.updates)
+                Recorder(run.metrics_path).truncate_after(complete)
             info = describe_process() | {
                 "budget_env_steps": session.budget.total_steps,
                 "scores_from": session.state.scores_from,
@@ -235,6 +237,7 @@ def _header(run: RunFolder, name: str, session: Session, notices: list[str]) -> 
         parameters=session.learner.policy.layout.n_parameters,
         budget=session.budget.describe(),
         budget_env_steps=session.budget.total_steps,
+        budget_seconds=session.budget.wall_time,
         solved_at=session.spec.solved_at,
         tasks=tuple(session.spec.tasks),
         notices=tuple(map(redact, notices)),  # console.log keeps what a detached run prints

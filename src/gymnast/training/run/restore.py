@@ -18,6 +18,7 @@ from gymnast.runs.checkpoint import Checkpoint, Saved, intact_checkpoints, list_
 from gymnast.runs.files import MOST_CONFIG, list_folder, read_text, write_atomic
 from gymnast.runs.store import RunFolder
 from gymnast.training.run.observers import Observers
+from gymnast.training.run.writer import BEFORE_EVALUATION
 from gymnast.training.score_meaning import changed_meaning
 from gymnast.training.session import MALFORMED, Session, build_session
 
@@ -78,6 +79,8 @@ def restored_session(
             raise
         if isinstance(restored, list):
             notices += [f"resumes from step {saved.checkpoint.env_steps:,}", *restored]
+            if saved.sidecar.reason == BEFORE_EVALUATION:
+                session.unscored = saved.sidecar.metrics
             return session, saved.checkpoint, saved.sidecar.metrics
         session.close()
         notices.append(f"{saved.checkpoint.damaged(restored)}; trying the one before")

@@ -20,6 +20,7 @@ from gymnast.training.run.videos import RunVideos
 from gymnast.training.session import Session
 
 Row = dict[str, Any]
+BEFORE_EVALUATION = "before evaluation"
 LEAST_SECONDS = 2.0  # between checkpoints of new best scores: early in a run there are many per second
 
 
@@ -45,6 +46,8 @@ class RunWriter:
         self._row = row
         self._session = session
         self._scoring: dict[str, Any] | None = None  # the state whose score is pending
+        # The step of a checkpoint that is to be replaced by one with its update's row and score.
+        self._unscored_at = None if session.unscored is None else session.state.env_steps
         self._best: tuple[dict[str, Any], float] | None = None  # the best state, not yet on disk
 
     def started(self, notices: list[str]) -> None:
@@ -64,6 +67,22 @@ class RunWriter:
     def take(self, report: Report) -> None:
         """The report of the update whose state a checkpoint would hold now."""
         self._row = dict(report.row)
+
+    def save_before_evaluation(self, report: Report) -> None:
+        """The first evaluation may hang, or be killed: what was trained before it is on disk by then.
+
+        Its metrics row is not, so a resume from here evaluates first.
+        """
+        if self._session.config.eval.background or self._unscored_at is not None:
+            return
+        self._unscored_at = -1  # only before the first
+        if any(checkpoint.env_steps for checkpoint in list_checkpoints(self.run)):
+            return
+        saved = self._saved_steps, self._saved_at
+        self.take(report)
+        self._save(self._bundle(), None, BEFORE_EVALUATION)
+        self._saved_steps, self._saved_at = saved  # it delays no other
+        self._unscored_at = self._session.state.env_steps
 
     def save_if_due(self, scored: Scored, *, asked: bool) -> None:
         """A checkpoint after a new best score, by steps, by time, or because someone asked; and a video of
@@ -148,8 +167,8 @@ class RunWriter:
         self.log(f"{outcome.status}: {outcome.reason}")
 
     def _is_saved(self) -> bool:
-        known = list_checkpoints(self.run)
-        return bool(known) and known[-1].env_steps == self._session.state.env_steps
+        known, steps = list_checkpoints(self.run), self._session.state.env_steps
+        return bool(known) and known[-1].env_steps == steps != self._unscored_at
 
     def _bundle(self, *, with_envs: bool = True) -> dict[str, Any]:
         s = self._session
