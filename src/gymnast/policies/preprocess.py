@@ -1,8 +1,10 @@
 """From raw observations to the network's input, the same for both engines.
 
 Statistics change between updates only, never inside one: the policy that collected a rollout and
-the one that is updated on it see the same inputs, so the first ratio of PPO is 1. They are
-part of the policy and travel in its checkpoint; evaluation only reads them.
+the one that is updated on it see the same inputs, so the first ratio of PPO is 1. The first ones are taken
+from the run's first rollout before it is learned from: otherwise the first update would be made on inputs of
+another scale than all that follow. They are part of the policy and travel in its checkpoint; evaluation only
+reads them.
 """
 
 from __future__ import annotations
@@ -70,6 +72,11 @@ class Preprocessor:
             return flat if self.scale is None else flat * self.scale
         scaled = (flat - self._mean32) * self._scale32
         return np.clip(scaled, -self.clip, self.clip, out=scaled)
+
+    @property
+    def awaits_statistics(self) -> bool:
+        """Whether inputs are to be normalised by running statistics, of which there are none yet."""
+        return self.mode == "running" and self.count == 0
 
     def observe(self, obs: np.ndarray) -> None:
         """Update the running statistics with a batch of raw observations."""
@@ -140,6 +147,10 @@ class PartsPreprocessor:
         for name, values in parts.items():
             joined[name] = values
         return joined
+
+    @property
+    def awaits_statistics(self) -> bool:
+        return any(part.awaits_statistics for part in self.parts.values())
 
     def observe(self, obs: np.ndarray) -> None:
         """Update the running statistics of all parts."""

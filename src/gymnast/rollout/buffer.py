@@ -25,6 +25,7 @@ class Rollout:
     values: np.ndarray  # [T+1, N]
     bootstrap: np.ndarray  # [T, N] value of the true last observation where truncated, else 0
     masks: np.ndarray | None = None  # [T+1, N, M] bool: allowed choices, where masks are used
+    observed: bool = False  # the policy's statistics contain its observations already
     older_policy: bool = False  # an older policy collected it than the one that learns from it
     begun: np.ndarray = field(default_factory=lambda: np.empty(0, bool))  # [N] row 0 begins an episode
     sequences: Sequences | None = None  # where states of the policy's memory begin, if it has one

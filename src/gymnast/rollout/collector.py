@@ -4,6 +4,10 @@ Inside the loop only what acting needs is computed. Log-probabilities, values an
 truncated episodes come from one batched forward pass afterwards, under the same weights. Networks that
 read images are the exception: for them a second pass over the rollout costs more than it saves.
 
+Running statistics of observations begin with the first rollout: they are taken once it is collected, and all
+that is learned from it, memory states included, is computed with them. So the first update has inputs of the
+same scale as all later ones, and its ratios start at 1; only the first actions were chosen without them.
+
 Envs may come in groups (`envs/backends/groups.py`): while the policy acts for one group, the others step.
 """
 
@@ -157,6 +161,7 @@ class Collector:
         rollout = self.rollout = self._rollouts[self._turn]
         rollout.part_sums = dict.fromkeys(self.envs.reward_parts, 0.0)
         rollout.streams = ()
+        rollout.observed = False
         rollout.final_obs.clear()
         seen, last = (rollout.pixels, before.pixels) if self._on_device else (rollout.obs, before.obs)
         seen[0] = last[-1]
@@ -246,6 +251,9 @@ class Collector:
         rollout, frames, memory = self.rollout, self._frames, self._memory
         t, n = rollout.rewards.shape
         after = [last for _, _, last in truncated]
+        if policy.preprocessor.awaits_statistics:
+            policy.preprocessor.observe(rollout.obs[:-1])
+            rollout.observed = True
         if self._on_device:
             rollout.x = rollout.pixels[:-1].flatten(0, 1)
             x: Any = policy.preprocessor.apply(np.concatenate([self.last_obs, *after]))
@@ -257,13 +265,15 @@ class Collector:
             else:
                 x = frames.samples(policy, obs, rollout, [(step, cut) for step, cut, _ in truncated])
             rollout.x = x[: t * n]
-        if self._evaluates_acting:
+        if self._evaluates_acting and not rollout.observed:
             x = x if self._on_device else x[t * n :]
             rest = policy.evaluate_actions(x, rollout.actions[:0].reshape(0, *rollout.actions.shape[2:]))[1]
             _put_last(rollout, rest, n)
         else:
             seen: Any = x
             if memory is not None:
+                if rollout.observed:
+                    memory.replay(x)
                 seen = memory.recall(x[t * n : (t + 1) * n], x[(t + 1) * n :])
                 rollout.sequences = sequences_of(rollout, memory.starts)
             masks = None if rollout.masks is None else rollout.masks[:-1].reshape(t * n, -1)

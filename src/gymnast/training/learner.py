@@ -96,7 +96,8 @@ class PolicyGradient:
                 part.after_update(steps, hp, rng)
                 metrics |= part.metrics()
         # Observation statistics move between updates, never within one: the first ratio of an update is 1.
-        self.policy.preprocessor.observe(rollout.obs[:-1])
+        if not rollout.observed:
+            self.policy.preprocessor.observe(rollout.obs[:-1])
         return Learned(metrics)
 
     def counters(self) -> dict[str, float]:

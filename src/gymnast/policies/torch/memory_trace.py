@@ -7,7 +7,7 @@ rollout to the next; learning gets those at the beginning of each sequence.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -29,21 +29,48 @@ class MemoryTrace:
         self.starts = values.new_zeros(n_steps // length, *values.shape)  # [T/L, K, N, H]
         self._outputs = values.new_zeros(n_steps, n_envs, memories, values.shape[2])  # [T, N, M, H]
         self._cut_off: list[TorchState] = []
+        self._endings: list[tuple[int, np.ndarray, np.ndarray]] = []  # arguments of `ended`, by step
+        self._step = 0
 
     def act(
         self, policy: Policy, t: int, obs: np.ndarray, noise: np.ndarray, masks: np.ndarray | None
     ) -> np.ndarray:
         """Sampled actions of step t; the states advance."""
         if t == 0:
+            self._endings.clear()
+        self._before(t)
+        actions = policy.act(obs, noise, masks, self.state)
+        self._after(t)
+        return actions
+
+    def _before(self, t: int) -> None:
+        self._step = t
+        if t == 0:
             self._cut_off.clear()
         if t % self.length == 0:
             self.starts[t // self.length].copy_(self.state.values)
-        actions = policy.act(obs, noise, masks, self.state)
+
+    def _after(self, t: int) -> None:
         self._outputs[t].copy_(self.network.memory.hidden(self.state).transpose(0, 1))
-        return actions
+
+    def replay(self, x: Any) -> None:
+        """Go through the rollout again with other inputs, whose first [T·N] rows are its steps."""
+        steps, n = self._outputs.shape[:2]
+        endings = {step: (done, cut) for step, done, cut in self._endings}
+        self.state.values.copy_(self.starts[0])
+        for t in range(steps):
+            self._before(t)
+            self.network.recall(x[t * n : (t + 1) * n], self.state)
+            self._after(t)
+            if t in endings:
+                self._end(*endings[t])
 
     def ended(self, done: np.ndarray, cut: np.ndarray) -> None:
         """Episodes of the envs `done` have ended; those of `cut` were truncated."""
+        self._endings.append((self._step, done, cut))
+        self._end(done, cut)
+
+    def _end(self, done: np.ndarray, cut: np.ndarray) -> None:
         if len(cut):
             self._cut_off.append(self.state.rows(cut))
         self.state.reset(done)
