@@ -24,7 +24,6 @@ from gymnast.cli.completion import COMPLETING, SHELLS
 from gymnast.cli.help import plain_help
 from gymnast.cli.program import program
 from gymnast.errors import GymnastError, did_you_mean, with_values_cut
-from gymnast.terminal.crash import crash_message
 from gymnast.terminal.streams import leave, output_fault, prepare_streams
 from gymnast.terminal.text import echo, escaped
 
@@ -178,6 +177,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         fault = error.__cause__ if isinstance(error, OutsideFault) and error.__cause__ else error
         code = 1
         if not isinstance(fault, OSError) or output_fault() is None:  # else `leave` reports it
+            from gymnast.terminal.crash import crash_message
+
             show_error(crash_message(fault))
     leave(code or 0)
 

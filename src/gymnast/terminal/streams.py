@@ -47,6 +47,7 @@ def prepare_streams() -> None:
             io.BufferedWriter(_Stdout(sys.stdout.fileno(), "w", closefd=False)),
             encoding=sys.stdout.encoding,
             line_buffering=sys.stdout.line_buffering,
+            write_through=sys.stdout.write_through,
         )
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
