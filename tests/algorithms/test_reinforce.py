@@ -71,6 +71,21 @@ def test_targets_are_those_of_episodes_one_by_one(
     assert_allclose(batch.returns.reshape(t, 3)[counts], to_go[counts], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("reward_to_go", [True, False])
+def test_no_baseline_is_the_mean_where_advantages_are_normalised(
+    make_rollout: Any, reward_to_go: bool
+) -> None:
+    rollout = make_rollout(40, 3, 5)
+    prepared = []
+    for baseline in ("none", "mean"):
+        algo = Reinforce(ReinforceConfig(baseline=baseline, reward_to_go=reward_to_go))
+        batch = algo.targets(rollout, algo.hyperparameters(0, None))
+        counted = slice(None) if batch.weights is None else batch.weights > 0
+        prepared.append(algo.prepare(np, batch).advantages[counted])
+    assert len(prepared[0]) > 2
+    np.testing.assert_allclose(*prepared, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
 def test_samples_that_do_not_count_change_nothing(make_policy: Any, make_batch: Any, engine: str) -> None:
     results = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ _INTEGERS = frozenset({int, np.int64, np.int32, np.int16, np.int8, np.uint8, np.
 NUMBERS = _INTEGERS | {float, bool, np.float64, np.float32, np.float16}
 FLAGS = frozenset({bool, np.bool_})
 _ARRAYS = frozenset({np.ndarray, list, tuple})
-_PARTS = frozenset({dict, tuple, list})
+_PARTS = frozenset({dict, OrderedDict, tuple, list})
 _SHOWN = 60  # characters of a value in a message
 
 
