@@ -7,6 +7,7 @@ not depend on the machine's speed. The randomness of acting is drawn before the 
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
@@ -80,6 +81,7 @@ class AheadCollector:
                 self._await(self._pending)  # should it have failed, the next `collect` raises
             except Interrupted:
                 self.drop()
+                logging.getLogger("gymnast").warning("the rollout collected ahead was dropped unfinished")
         return self._collector.state()
 
     def load_state(self, policy: Policy, state: dict[str, Any]) -> str | None:
