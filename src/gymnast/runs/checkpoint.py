@@ -191,12 +191,9 @@ def keep_configs(run: RunFolder) -> None:
         sidecar = sidecar_or_none(checkpoint)
         if sidecar is None or sidecar.config:
             continue
-        texts = (
-            resume.get("config_before")
-            for resume in run.info().get("resumes") or []
-            if str(resume.get("created")) > sidecar.created
-        )
-        text = next((text for text in texts if isinstance(text, str)), None) or run.config_text()
+        resumes = (r for r in run.info().get("resumes") or () if str(r.get("created")) > sidecar.created)
+        replaced = (resume["config_before"] for resume in resumes if "config_before" in resume)
+        text = next(replaced, None) or run.config_text()
         write_atomic(checkpoint.json_path, to_bytes(replace(sidecar, config=keep_config(run, text))))
 
 
@@ -305,10 +302,9 @@ def prune(run: RunFolder, keep: int) -> None:
             own = (sidecar.rank, sidecar.env_steps)
             best[sidecar.scores_from] = max(best.get(sidecar.scores_from, own), own)
     kept = {env_steps for _, env_steps in best.values()}
-    doomed = [checkpoint for checkpoint in old if checkpoint.env_steps not in kept]
-    damaged = [checkpoint for checkpoint in doomed if sidecar_or_none(checkpoint) is None]
-    set_aside(damaged)
-    _remove([checkpoint for checkpoint in doomed if checkpoint not in damaged])
+    doomed = [c for c in old if c.env_steps not in kept]
+    set_aside(c for c in doomed if sidecar_or_none(c) is None)
+    _remove([c for c in doomed if c.json_path.is_file()])
 
 
 def rewind(run: RunFolder, checkpoint: Checkpoint) -> None:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from gymnast.metrics.csv_file import Number, parse_cell
+from gymnast.metrics.csv_file import Number, parse_cell, parse_row
 
 _UPDATES = "time/updates"
 
@@ -50,14 +50,15 @@ class MetricsFollower:
                 return []
         lines = (self._half + self._file.read()).split(b"\n")
         self._half = lines.pop()
-        cells = [line.decode().rstrip("\r").split(",") for line in lines]
-        if cells and not self._header:
-            self._header = cells.pop(0)
-        return [
+        if lines and not self._header:
+            self._header = lines.pop(0).decode(errors="replace").rstrip("\r").split(",")
+        cells = (parse_row(line + b"\n", len(self._header)) for line in lines)
+        rows = (
             {key: parse_cell(cell) for key, cell in zip(self._header, row, strict=True) if cell}
             for row in cells
-            if len(row) == len(self._header)
-        ]
+            if row is not None  # damaged
+        )
+        return [row for row in rows if _UPDATES in row]
 
     def _was_cut(self) -> bool:
         assert self._file is not None
