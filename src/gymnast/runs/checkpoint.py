@@ -11,9 +11,8 @@ The JSON is written last and removed first, so it exists only while the arrays i
 that is saved again writes its arrays under a second name (`000000012288-1.…`) and then replaces
 the JSON: at no moment is there less than one complete checkpoint.
 
-A file that is missing, has a wrong checksum or makes no sense is damaged: its checkpoint is passed over with
-a warning, and if training resumes from an earlier one, it is renamed to `….damaged-1`, never removed. A file
-that cannot be read at all (no permission, a broken disk) may be intact: that stops with an error.
+A file that is missing, changed or malformed is damaged: its checkpoint is passed over with a warning, and
+renamed to `….damaged-1` when training passes it. One that cannot be read may be intact: that is an error.
 """
 
 from __future__ import annotations
@@ -191,10 +190,10 @@ def keep_configs(run: RunFolder) -> None:
         sidecar = sidecar_or_none(checkpoint)
         if sidecar is None or sidecar.config:
             continue
-        resumes = (r for r in run.info().get("resumes") or () if str(r.get("created")) > sidecar.created)
-        replaced = (resume["config_before"] for resume in resumes if "config_before" in resume)
-        text = next(replaced, None) or run.config_text()
-        write_atomic(checkpoint.json_path, to_bytes(replace(sidecar, config=keep_config(run, text))))
+        later = (resume for resume in _resumes(run) if str(resume.get("created")) > sidecar.created)
+        replaced = (text for resume in later if isinstance(text := resume.get("config_before"), str))
+        digest = keep_config(run, next(replaced, None) or run.config_text())
+        write_atomic(checkpoint.json_path, to_bytes(replace(sidecar, config=digest)))
 
 
 def load_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, np.ndarray], dict[str, Any], Sidecar]:
@@ -252,12 +251,15 @@ def best_checkpoint(run: RunFolder) -> Checkpoint | None:
 def current_scores(run: RunFolder, saved: Iterable[Sidecar]) -> list[Sidecar]:
     """Those whose scores mean what a score of the run means now."""
     known = list(saved)
-    resumes = run.info().get("resumes")
-    last = resumes[-1] if isinstance(resumes, list) and resumes else None
-    since = last.get("scores_from") if isinstance(last, dict) else None
+    since = next((resume.get("scores_from") for resume in reversed(_resumes(run))), None)
     if not isinstance(since, int):
         since = max((sidecar.scores_from for sidecar in known), default=0)
     return [sidecar for sidecar in known if sidecar.scores_from == since]
+
+
+def _resumes(run: RunFolder) -> list[dict[str, Any]]:
+    known = run.info().get("resumes")
+    return [resume for resume in known if isinstance(resume, dict)] if isinstance(known, list) else []
 
 
 def best_first(run: RunFolder, warn: Warn | None = None) -> list[Checkpoint]:
