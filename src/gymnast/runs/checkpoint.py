@@ -292,8 +292,7 @@ def latest_intact(run: RunFolder, warn: Warn) -> Checkpoint:
 
 
 def prune(run: RunFolder, keep: int) -> None:
-    """Remove all but the newest `keep` and the best, also the best from before scores changed their meaning;
-    needs the run's lock."""
+    """Remove all but the newest `keep` and the best of each meaning of scores; needs the run's lock."""
     known = list_checkpoints(run)
     old = known[: max(0, len(known) - keep)]
     if not old:
