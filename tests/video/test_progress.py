@@ -97,3 +97,30 @@ def test_the_video_shows_every_chapter(trained: api.Run) -> None:
     assert frames[0].shape == (video.height, video.width, 3)
     panels = [frame[:, -400:].astype(int) for frame in (frames[0], frames[-1])]
     assert np.abs(panels[0] - panels[1]).mean() > 0.5, "the curve has grown"
+
+
+def test_video_of_a_run_whose_env_and_network_were_changed_on_a_resume(tmp_path: Path) -> None:
+    run = api.train("CartPole-v1:ppo", overrides=SHORT_PPO, max_env_steps=256, runs_dir=tmp_path)
+    run = api.resume(
+        run.id,
+        overrides={
+            "env.max_episode_steps": 5,
+            "env.wrappers": [{"name": "observation-noise", "std": 0.0}],
+            "policy.activation": "relu",
+        },
+        max_env_steps=512,
+        runs_dir=tmp_path,
+    )
+    data = bytearray(run.folder.metrics_path.read_bytes())
+    data[-20] = 0xFF
+    run.folder.metrics_path.write_bytes(data)
+    newest = list_checkpoints(run.folder)[-1]
+    newest.json_path.write_text("{")
+    video = api.progress_video(run.id, checkpoints=4, seconds=2, fps=10, runs_dir=tmp_path)
+    assert video.checkpoints[0] == 0
+    assert newest.env_steps not in video.checkpoints
+    before = [length for at, length in zip(video.checkpoints, video.lengths, strict=True) if at <= 256]
+    after = [length for at, length in zip(video.checkpoints, video.lengths, strict=True) if at > 256]
+    assert after
+    assert set(after) == {5}, "each plays in the env it was trained in"
+    assert min(before) > 5

@@ -11,9 +11,8 @@ The JSON is written last and removed first, so it exists only while the arrays i
 that is saved again writes its arrays under a second name (`000000012288-1.…`) and then replaces
 the JSON: at no moment is there less than one complete checkpoint.
 
-A file that is missing, has a wrong checksum or makes no sense is damaged: its checkpoint is passed over with
-a warning, and if training resumes from an earlier one, it is renamed to `….damaged-1`, never removed. A file
-that cannot be read at all (no permission, a broken disk) may be intact: that stops with an error.
+A file that is missing, changed or malformed is damaged: its checkpoint is passed over with a warning, and
+renamed to `….damaged-1` when training passes it. One that cannot be read may be intact: that is an error.
 """
 
 from __future__ import annotations
@@ -214,13 +213,10 @@ def keep_configs(run: RunFolder) -> None:
         sidecar = sidecar_or_none(checkpoint)
         if sidecar is None or sidecar.config:
             continue
-        texts = (
-            resume.get("config_before")
-            for resume in run.info().get("resumes") or []
-            if str(resume.get("created")) > sidecar.created
-        )
-        text = next((text for text in texts if isinstance(text, str)), None) or run.config_text()
-        write_atomic(checkpoint.json_path, to_bytes(replace(sidecar, config=keep_config(run, text))))
+        later = (resume for resume in _resumes(run) if str(resume.get("created")) > sidecar.created)
+        replaced = (text for resume in later if isinstance(text := resume.get("config_before"), str))
+        digest = keep_config(run, next(replaced, None) or run.config_text())
+        write_atomic(checkpoint.json_path, to_bytes(replace(sidecar, config=digest)))
 
 
 def load_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, np.ndarray], dict[str, Any], Sidecar]:
@@ -276,12 +272,15 @@ def best_checkpoint(run: RunFolder) -> Checkpoint | None:
 def current_scores(run: RunFolder, saved: Iterable[Sidecar]) -> list[Sidecar]:
     """Those whose scores mean what a score of the run means now."""
     known = list(saved)
-    resumes = run.info().get("resumes")
-    last = resumes[-1] if isinstance(resumes, list) and resumes else None
-    since = last.get("scores_from") if isinstance(last, dict) else None
+    since = next((resume.get("scores_from") for resume in reversed(_resumes(run))), None)
     if not isinstance(since, int):
         since = max((sidecar.scores_from for sidecar in known), default=0)
     return [sidecar for sidecar in known if sidecar.scores_from == since]
+
+
+def _resumes(run: RunFolder) -> list[dict[str, Any]]:
+    known = run.info().get("resumes")
+    return [resume for resume in known if isinstance(resume, dict)] if isinstance(known, list) else []
 
 
 def best_first(run: RunFolder, warn: Warn | None = None) -> list[Checkpoint]:
@@ -314,8 +313,7 @@ def latest_intact(run: RunFolder, warn: Warn) -> Checkpoint:
 
 
 def prune(run: RunFolder, keep: int) -> None:
-    """Remove all but the newest `keep` and the best, also the best from before scores changed their meaning;
-    needs the run's lock."""
+    """Remove all but the newest `keep` and the best of each meaning of scores; needs the run's lock."""
     known = list_checkpoints(run)
     old = known[: max(0, len(known) - keep)]
     if not old:
@@ -326,10 +324,9 @@ def prune(run: RunFolder, keep: int) -> None:
             own = (sidecar.rank, sidecar.env_steps)
             best[sidecar.scores_from] = max(best.get(sidecar.scores_from, own), own)
     kept = {env_steps for _, env_steps in best.values()}
-    doomed = [checkpoint for checkpoint in old if checkpoint.env_steps not in kept]
-    damaged = [checkpoint for checkpoint in doomed if sidecar_or_none(checkpoint) is None]
-    set_aside(damaged)
-    _remove([checkpoint for checkpoint in doomed if checkpoint not in damaged])
+    doomed = [c for c in old if c.env_steps not in kept]
+    set_aside(c for c in doomed if sidecar_or_none(c) is None)
+    _remove([c for c in doomed if c.json_path.is_file()])
 
 
 def rewind(run: RunFolder, checkpoint: Checkpoint) -> None:

@@ -116,7 +116,11 @@ class Stage:
 
     def set_for(self, checkpoint: Checkpoint | None) -> tuple[RecordedEnv, Config]:
         """The env and the config of a checkpoint; None: of the start of the run."""
-        checkpoint = checkpoint or list_checkpoints(self._run)[0]
+        checkpoint = checkpoint or next(
+            (c for c in list_checkpoints(self._run) if sidecar_or_none(c) is not None), None
+        )
+        if checkpoint is None:
+            raise RunFailed(f"every checkpoint of run {self._run.id} is damaged")
         config = load_config(str(checkpoint.config_path())).config
         wanted = (config.env, config.eval, config.seed)
         if self._env is None or wanted != self._built:
