@@ -412,10 +412,15 @@ def test_file_that_cannot_grow_is_reported_and_checkpoints_are_intact(limit: int
 
 
 def test_log_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("needs /dev/full")
-    with pytest.raises(RunFailed, match="the disk is full"), RunLog(Path("/dev/full")) as log:
-        log.write("something")
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with RunLog(tmp_path / "run.log") as log:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+        try:
+            with pytest.raises(RunFailed, match="would grow past the size limit"):
+                log.write("something")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_full_disk_ends_the_run_and_it_can_be_resumed(tmp_path: Path) -> None:
