@@ -106,6 +106,9 @@ def test_commands_without_a_run_leave_it_to_stderr(here: Path) -> None:
     done = gymnast(here, "config", "show", "chatty:Chatty", "--json")
     assert json.loads(done.stdout)
     assert "said at construction" in done.stderr
+    done = gymnast(here, "tune-envs", "chatty:Chatty", "--envs", "1", "--seconds", "0.1", "--json")
+    assert json.loads(done.stdout)["choice"]
+    assert "said at construction" in done.stderr
 
 
 def test_what_was_said_before_a_failure_is_shown_with_it(here: Path) -> None:

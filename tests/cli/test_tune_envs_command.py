@@ -161,6 +161,6 @@ def test_rollouts_beyond_memory_leave_nothing(tmp_path: Path, capsys: pytest.Cap
     words = ["train", "CartPole-v1:ppo", "env.n_envs=100M", "algo.batch_size=all"]
     assert gymnast(*words, "--runs-dir", str(tmp_path / "runs"), "-q") == 2
     output = capsys.readouterr().err
-    assert output.startswith("error: env.n_envs=100000000: observations of 16 B for 100,000,000 envs")
+    assert output.startswith("error: env.n_envs=100000000: a rollout of 100,000,000 envs × 32 steps")
     assert "memory are free; at most env.n_envs=" in output
     assert not (tmp_path / "runs").exists()

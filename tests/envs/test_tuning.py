@@ -182,7 +182,7 @@ def test_a_rollout_beyond_memory_raises_an_error_with_what_fits(monkeypatch: pyt
         check_fits(config, 100_000, 2048)
     assert str(told.value) == (
         "env.n_envs=100000: a rollout of 100,000 envs × 2,048 steps with observations of 16 B takes 11.5 GB,"
-        " and 100 MB are free; at most env.n_envs=871 fits, or a smaller algo.n_steps"
+        " 100 MB of memory are free; at most env.n_envs=871 fits, or a smaller algo.n_steps"
     )
     check_fits(config, 871, 2048)
     with pytest.raises(GymnastError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,15 +60,17 @@ def tune_envs(
         echo(f"{name}: steps of single envs per second, random actions, {seconds:g} s each", wrap=True)
         echo(_HEADER)
 
-    tuning = api.tune_envs(
-        reference,
-        overrides=overrides,
-        n_envs=None if envs is None else _counts(envs),
-        seconds=seconds,
-        config_dirs=config_dir or (),
-        on_start=None if as_json else announce,
-        on_cell=None if as_json else _print_cell,
-    )
+    # What envs print would spoil the JSON; above a table that grows it may stay.
+    with api.captured_output() if as_json else nullcontext():
+        tuning = api.tune_envs(
+            reference,
+            overrides=overrides,
+            n_envs=None if envs is None else _counts(envs),
+            seconds=seconds,
+            config_dirs=config_dir or (),
+            on_start=None if as_json else announce,
+            on_cell=None if as_json else _print_cell,
+        )
     if as_json:
         echo_json(tuning.to_json(), indent=None)
         return

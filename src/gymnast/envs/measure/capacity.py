@@ -29,10 +29,10 @@ def check_fits(config: EnvConfig, n_envs: int, n_steps: int) -> None:
         return
     most = free // of_each_env
     way_out = f"at most env.n_envs={most} fits, or a smaller algo.n_steps" if most else "lower algo.n_steps"
+    needed = shown_memory(n_envs * of_each_env)
     raise GymnastError(
         f"env.n_envs={n_envs}: a rollout of {n_envs:,} envs × {n_steps:,} steps with observations of"
-        f" {shown_memory(size)} takes {shown_memory(n_envs * of_each_env)}, and {shown_memory(free)} are"
-        f" free; {way_out}"
+        f" {shown_memory(size)} takes {needed}, {shown_memory(free)} of memory are free; {way_out}"
     )
 
 
