@@ -219,9 +219,8 @@ def test_wall_time_is_kept_within_a_rollout(name: str, train: Train, tmp_path: P
     )
     assert resumed.outcome.env_steps == steps + 320
     assert "new episodes start" in resumed.folder.log_path.read_text()
-    if name != "groups":  # (those restart from their first seeds)
-        new = starts.read_text().split()[-4:]
-        assert not set(new) & set(seen), "episodes that were played before"
+    new = starts.read_text().split()[-4:]
+    assert not set(new) & set(seen), "episodes that were played before"
 
 
 @pytest.mark.parametrize("background", [False, True], ids=["inline", "background"])
