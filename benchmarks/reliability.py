@@ -7,9 +7,13 @@ the long form, by hand. `--write` puts the counts into docs/reliability.md.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import platform
+import random
+import shutil
 import sys
 import tempfile
 import time
@@ -81,8 +85,47 @@ def kills(count: int) -> Counts:
     return counts
 
 
+DAMAGES = ("missing", "cut", "flipped", "empty", "odd values")
+
+
+def corruptions(count: int) -> Counts:
+    """Files of a run folder missing, cut, emptied, with flipped bytes or with values that no program wrote;
+    then a command: runs, runs show, runs best, eval, resume, runs rm or video progress."""
+    return _run_folders(count, lambda damage: damage in DAMAGES)
+
+
+def attacks(count: int) -> Counts:
+    """A link (to a file outside, to /dev/zero, to itself, to nothing), a FIFO, a folder, a terabyte of zeros,
+    100,000 brackets or a YAML bomb in the place of a file or folder of a run; then the same commands."""
+    return _run_folders(count, lambda damage: damage not in DAMAGES)
+
+
+def _run_folders(count: int, wanted: Callable[[str], bool]) -> Counts:
+    from hostile_folders import all_cases, make_template, try_case
+
+    counts = dict.fromkeys(("tried", "survived", "refused", "lost", "traceback", "hang", "escape"), 0)
+    draw = random.Random(date.today().toordinal())
+    with tempfile.TemporaryDirectory() as made, contextlib.redirect_stdout(io.StringIO()):
+        template = make_template(Path(made))
+        cases = [case for case in all_cases(template) if wanted(case.damage)]
+        while counts["tried"] < count:
+            case, folder = draw.choice(cases), Path(made) / "case"
+            folder.mkdir()
+            result = try_case(template, case, folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            if result.detail == "not possible":  # a folder cannot be cut
+                continue
+            counts["tried"] += 1
+            counts[result.kind] += 1
+            if result.kind not in ("survived", "refused"):
+                print(f"{case}: {result.kind}: {result.detail}", file=sys.stderr)
+    return counts
+
+
 TRIALS: dict[str, tuple[Callable[[int], Counts], int]] = {
     "wrong input": (wrong_input, 5000),
+    "corruptions": (corruptions, 1000),
+    "attacks": (attacks, 200),
     "kills": (kills, 100),
 }
 
@@ -119,6 +162,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as home:  # the user's own runs and caches stay untouched
             os.environ["GYMNAST_RUNS_DIR"] = f"{home}/runs"
             os.environ["XDG_CACHE_HOME"] = f"{home}/cache"
+            os.environ["GYMNAST_STATE_DIR"] = f"{home}/state"
             counts = trial(options.count or usual)
         counts |= {
             "date": date.today().isoformat(),
