@@ -151,6 +151,14 @@ def test_unexpected_exception_is_one_line_and_a_file(body: str, name: str, tmp_p
     assert "in fail" in file.read_text()
 
 
+def test_secrets_in_an_unexpected_exception_are_hidden(tmp_path: Path) -> None:
+    secret = "hf_abcd1234efgh5678"
+    line = broken_command(f"raise ValueError('refused {secret}')", XDG_CACHE_HOME=str(tmp_path)).stderr
+    file = Path(line.strip().rpartition("the full traceback is in ")[2])
+    assert "refused ***" in line
+    assert secret not in line + file.read_text()
+
+
 def test_traceback_goes_to_the_temporary_folder_where_the_cache_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file in its place")
     places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}

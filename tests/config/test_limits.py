@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gymnast.config.load import load_config
@@ -131,6 +131,8 @@ def test_aliases_that_stay_small_are_allowed() -> None:
 
 
 @given(st.integers(0, 2 * MOST_DEPTH))
+@example(MOST_DEPTH - 1)
+@example(MOST_DEPTH)
 def test_yaml_nests_up_to_the_limit(depth: int) -> None:
     text = "[" * depth + "x" + "]" * depth
     if depth < MOST_DEPTH:

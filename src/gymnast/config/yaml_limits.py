@@ -76,7 +76,8 @@ def _limited_composer() -> Any:
             self._check()
 
         def _check(self) -> None:
-            if len(self._sizes) - 1 > MOST_DEPTH or self._heights[-1] > MOST_DEPTH:
+            deepest = MOST_DEPTH + (len(self._heights) == 1)  # what is around everything is no level
+            if len(self._sizes) - 1 > MOST_DEPTH or self._heights[-1] > deepest:
                 raise TooMuchError(f"nested more than {MOST_DEPTH} deep")
             if self._sizes[-1] > MOST_VALUES:
                 raise TooMuchError(f"more than {MOST_VALUES:,} values")

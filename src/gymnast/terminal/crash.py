@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gymnast import __version__
 from gymnast.errors import cut
+from gymnast.redact import redact
 
 _KEPT = 20  # files
 
@@ -21,7 +22,7 @@ def crash_message(error: BaseException) -> str:
     """What to print of an unexpected exception: what and where it was, and the file of its traceback."""
     last = traceback.extract_tb(error.__traceback__)[-1:]
     place = f" ({Path(last[0].filename).name}, line {last[0].lineno})" if last else ""
-    text = " ".join(_text_of(error).split())
+    text = redact(" ".join(_text_of(error).split()))
     what = f"{type(error).__name__}: {cut(text)}" if text else type(error).__name__
     path = _save(error)
     where = f"the full traceback is in {path}" if path else "set GYMNAST_DEBUG=1 to see the traceback"
@@ -44,7 +45,7 @@ def _save(error: BaseException) -> Path | None:
             prefix = time.strftime("gymnast-%Y%m%d-%H%M%S-")
             fd, name = tempfile.mkstemp(prefix=prefix, suffix=".txt", dir=folder)
             with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(report)
+                file.write(redact(report))
             return Path(name)
         except OSError:
             continue
