@@ -26,7 +26,7 @@ train: $(VENV)/.core  ## set up the core (no torch) and train CartPole-v1 until 
 	@$(BIN)/gymnast train CartPole-v1:ppo $(ARGS)
 
 test: $(VENV)/.dev  ## run the test suite, without the slow tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 $(ARGS)
 
 test-slow: $(VENV)/.dev  ## run the slow tests alone
 	@$(BIN)/python -m pytest -m slow $(ARGS)

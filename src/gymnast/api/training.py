@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,8 +105,9 @@ def captured_output() -> AbstractContextManager[None]:
     It redirects the descriptors 1 and 2 of the whole process; consoles still write where they did.
     """
     from gymnast.processes.output import captured
+    from gymnast.terminal.text import echo
 
-    return captured()
+    return captured(partial(echo, err=True))
 
 
 def parse_count(text: str) -> int:

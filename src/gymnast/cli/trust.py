@@ -10,6 +10,7 @@ import typer
 
 from gymnast import api
 from gymnast.errors import GymnastError, UntrustedRun
+from gymnast.terminal.text import echo
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ def ask_for_trust(trust: bool, use: Callable[[bool], T]) -> T:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise
         *listed, _ = str(refused).splitlines()  # the last line is how to give --trust
-        typer.echo("\n".join(listed), err=True)
+        echo("\n".join(listed), err=True)
         if not typer.confirm("trust it?", err=True):
             raise GymnastError("not trusted: nothing was imported") from None
     return use(True)

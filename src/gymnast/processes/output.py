@@ -30,7 +30,8 @@ Write = Callable[[str], None]
 class _Capture:
     """The file behind both descriptors, and the streams that they led to before."""
 
-    def __init__(self) -> None:
+    def __init__(self, show: Write) -> None:
+        self._show = show
         self._file = TemporaryFile(buffering=0)  # noqa: SIM115  - open until `restore`
         self._read = self._logged = 0
         self._rest = b""  # of a line that is not finished
@@ -62,7 +63,7 @@ class _Capture:
             self._file.close()
 
     def drain(self, last: bool = False) -> None:
-        """Hand over the lines that are new; with `last` to standard error if nobody else takes them."""
+        """Hand over the lines that are new; with `last` show them if nobody else takes them."""
         descriptor = self._file.fileno()
         size = os.fstat(descriptor).st_size
         if size == self._read and not (last and self._rest):
@@ -90,24 +91,24 @@ class _Capture:
             if not last:
                 raise
         with suppress(OSError):
-            shown = text.splitlines()[-_SHOWN_LINES:]
-            print(*shown, sep="\n", file=sys.stderr, flush=True)
+            self._show("\n".join(text.splitlines()[-_SHOWN_LINES:]))
 
 
 _capture: _Capture | None = None  # there is one pair of descriptors in the process
 
 
 @contextmanager
-def captured() -> Iterator[None]:
+def captured(show: Write) -> Iterator[None]:
     """Keep what envs print away from standard output and standard error: `stdout` and `stderr` lead there.
 
-    Does nothing inside another one, or where a caller has put streams of its own in place.
+    The last lines that no log took are shown by `show` at the end. Does nothing inside another one, or where
+    a caller has put streams of its own in place.
     """
     global _capture  # noqa: PLW0603
     if _capture is not None or not _can_capture():
         yield
         return
-    _capture = _Capture()
+    _capture = _Capture(show)
     logger = logging.getLogger("gymnast")
     handler = logging.StreamHandler(_capture.streams[1])
     if not logger.hasHandlers():  # otherwise Python would print what is logged to the captured stream
