@@ -40,7 +40,7 @@ ORDINARY = (
     *("CartPole-v1:ppo", "ALE/Pong-v5", "algo.lr=1e-3", "--max-env-steps", "300k", "tokens", "n_keys=3"),
     *("sk-learn-gradient-boosting-classifier", "hf_transformers_model", "ghp_", "task-averse-policy-2024"),
     *("331fa42ed4dc983d6d9419bef92c17699a6d1000", "0" * 64, "d41d8cd98f00b204e9800998ecf8427e", "a" * 300),
-    *("550e8400-e29b-41d4-a716-446655440000", "/home/ann/tokens/secret/file.txt", r"C:\Users\ann\x.yaml"),
+    *("550e8400-e29b-41d4-a716-446655440000", "/srv/ann/tokens/secret/file.txt", r"D:\ann\x.yaml"),
     *("http://localhost:8080/a@b", "https://example.org/?page=2&q=a", "git@github.com:ann/maze.git"),
     *("tokenizer=bpe", "author=Ann", "max_tokens=512", "key=space", "token_count: 12", "token=5"),
     *("the bearer of bad news", "auth=true", "password=None", "api_key=${OPENAI_API_KEY}", "monkey: banana"),

@@ -194,7 +194,7 @@ def test_the_commands_that_are_printed_work_as_printed(
     )
     done = gymnast(tmp_path / "my runs", "train", *words)
     assert done.returncode == 0, done.stderr
-    printed = re.findall(r"^\w+ +(gymnast .*)$", done.stdout, re.MULTILINE)
+    printed = re.findall(r"^\w+ +\S+ -m (gymnast .*)$", done.stdout, re.MULTILINE)
     assert [line.split()[1] for line in printed] == ["eval", "runs", "train"]
     for line in printed:
         again = [sys.executable, "-m", *shlex.split(line)]
@@ -208,7 +208,7 @@ def test_several_variants_are_offered_as_commands_for_a_shell(tmp_path: Path) ->
     )
     done = gymnast(tmp_path / "runs", "train", str(tmp_path / "my own.yaml"))
     assert done.returncode == 2
-    commands = re.findall(r"^  (gymnast .*)$", done.stderr, re.MULTILINE)
+    commands = re.findall(r"^  \S+ -m (gymnast .*)$", done.stderr, re.MULTILINE)
     assert len(commands) == 2
     for line in commands:
         done = gymnast(tmp_path / "runs", *shlex.split(line)[1:], "-q")

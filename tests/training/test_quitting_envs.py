@@ -56,7 +56,8 @@ def test_env_that_quits_in_a_step_ends_the_run_as_failed(
 ) -> None:
     switch.write_text(fault)
     changes = settings(switch, at=2 * N_STEPS + 3, env__backend=backend, env__workers=1)
-    with pytest.raises(RunFailed, match=rf"env 0 \(seed \d+\) {RAISED[fault]} in step .*step 128 is saved"):
+    raised = rf"env 0 \(seed \d+\) {RAISED[fault]} \(faulty_envs.py:\d+\)"
+    with pytest.raises(RunFailed, match=rf"{raised} in step .*step 128 is saved"):
         api.train("faulty_envs:Faulty", overrides=changes, runs_dir=tmp_path)
     (entry,) = registry.entries(tmp_path)
     assert entry.status == "failed"
@@ -109,14 +110,13 @@ def evaluation_seed_of(changes: dict[str, Any]) -> int:
     return evaluation_seed(load_config("faulty_envs:Faulty", changes).config)
 
 
-def test_env_that_quits_when_closed_is_reported_and_the_run_is_complete(
-    tmp_path: Path, switch: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_env_that_quits_when_closed_is_reported_and_the_run_is_complete(tmp_path: Path, switch: Path) -> None:
     switch.write_text("exit-close")
     run = api.train("faulty_envs:Faulty", overrides=settings(switch), runs_dir=tmp_path)
     assert run.outcome.status == "finished"
-    assert "env 3 (seed" in caplog.text
-    assert "raised SystemExit on close: 7" in caplog.text
+    reported = [line for line in run.folder.log_path.read_text().splitlines() if "close()" in line]
+    assert len(reported) == 2, "of what was closed at the start and at the end, of all copies once"
+    assert "close() of Faulty raised SystemExit: 7 (faulty_envs.py:" in reported[-1]
     assert api.evaluate(run.id, episodes=2, runs_dir=tmp_path).mean_return == 10
 
 

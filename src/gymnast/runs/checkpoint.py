@@ -17,11 +17,9 @@ renamed to `….damaged-1` when training passes it. One that cannot be read may 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +35,13 @@ from gymnast.runs.files import (
     list_folder,
     make_folder,
     read_bytes,
-    refuse_link,
     remove,
     remove_leftovers,
+    set_file_aside,
     sha256,
     write_atomic,
 )
+from gymnast.runs.kept_configs import keep_config, kept_config_path
 from gymnast.runs.sidecar import FORMAT, PARTS, Sidecar, from_bytes, to_bytes
 from gymnast.runs.store import RunFolder, now
 
@@ -88,7 +87,7 @@ class Checkpoint:
         digest = self.sidecar().config
         if not digest:
             return self.run.config_path
-        own = _config_path(self.run, digest)
+        own = kept_config_path(self.run, digest)
         for path in (own, self.run.config_path):
             data = self._read(path)
             if data is not None and sha256(data) == digest:
@@ -189,21 +188,6 @@ def save_checkpoint(
     if before is not None:
         _unlink_arrays(checkpoint, before.copy)
     return checkpoint
-
-
-def keep_config(run: RunFolder, text: str) -> str:
-    """Keep a config beside the checkpoints that are trained with it; its checksum, by which they name it."""
-    data = text.encode()
-    digest = sha256(data)
-    path = _config_path(run, digest)
-    try:
-        kept = read_bytes(path)
-    except (FileNotFoundError, UnsafeFile):
-        kept = None
-    if kept != data:
-        set_file_aside(path)
-        write_atomic(path, data, sync_folder=False)
-    return digest
 
 
 def keep_configs(run: RunFolder) -> None:
@@ -355,24 +339,6 @@ def set_aside(checkpoints: Iterable[Checkpoint]) -> None:
         for path in (checkpoint.json_path, *arrays):
             set_file_aside(path)
         fsync_folder(checkpoint.run.checkpoints)
-
-
-def set_file_aside(path: Path) -> Path | None:
-    """Rename a damaged file, or a folder in its place, to the first free `….damaged-1`, `….damaged-2` …; its
-    new path, or None if there was nothing."""
-    refuse_link(path.parent)
-    names = (f"{path.name}.damaged-{number}" for number in count(1))
-    aside = next(new for name in names if not os.path.lexists(new := path.with_name(name)))
-    try:
-        return path.rename(aside)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise GymnastError(f"{path} is damaged and cannot be renamed: {error.strerror or error}") from error
-
-
-def _config_path(run: RunFolder, digest: str) -> Path:
-    return run.checkpoints / f"config-{digest[:16]}.yaml"
 
 
 def _remove(checkpoints: list[Checkpoint]) -> None:

@@ -17,6 +17,7 @@ import os
 import shutil
 import stat
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NoReturn
 
@@ -315,3 +316,17 @@ def _kind(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "a folder instead of a file"
     return "a FIFO instead of a file" if stat.S_ISFIFO(mode) else "not a regular file"
+
+
+def set_file_aside(path: Path) -> Path | None:
+    """Rename a damaged file, or a folder in its place, to the first free `….damaged-1`, `….damaged-2` …; its
+    new path, or None if there was nothing."""
+    refuse_link(path.parent)
+    names = (f"{path.name}.damaged-{number}" for number in count(1))
+    aside = next(new for name in names if not os.path.lexists(new := path.with_name(name)))
+    try:
+        return path.rename(aside)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise GymnastError(f"{path} is damaged and cannot be renamed: {error.strerror or error}") from error

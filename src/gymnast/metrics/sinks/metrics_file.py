@@ -16,7 +16,6 @@ from gymnast.errors import GymnastError
 from gymnast.metrics import catalogue
 from gymnast.metrics.csv_file import counted, format_cell, parse_row, read_header
 from gymnast.metrics.sinks.sink import Sink
-from gymnast.runs.checkpoint import set_file_aside
 from gymnast.runs.files import (
     MOST_METRICS,
     append_handle,
@@ -25,6 +24,7 @@ from gymnast.runs.files import (
     open_read,
     open_update,
     remove,
+    set_file_aside,
     write_failed,
 )
 

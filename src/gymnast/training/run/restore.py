@@ -14,8 +14,8 @@ from gymnast.envs.contract import EnvFailure
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.metrics.csv_file import read_columns
 from gymnast.runs import registry
-from gymnast.runs.checkpoint import Checkpoint, Saved, intact_checkpoints, list_checkpoints, set_file_aside
-from gymnast.runs.files import MOST_CONFIG, list_folder, read_text, write_atomic
+from gymnast.runs.checkpoint import Checkpoint, Saved, intact_checkpoints, list_checkpoints
+from gymnast.runs.files import MOST_CONFIG, list_folder, read_text, set_file_aside, write_atomic
 from gymnast.runs.store import RunFolder
 from gymnast.training.run.observers import Observers
 from gymnast.training.run.writer import BEFORE_EVALUATION
