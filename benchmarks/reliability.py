@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import inspect
 import io
 import json
 import os
@@ -141,7 +142,7 @@ def lines(record: dict[str, Counts]) -> list[str]:
     ]
     for name, counts in record.items():
         trial = TRIALS[name][0]
-        text += [f"## {name.capitalize()}", "", trial.__doc__ or "", ""]
+        text += [f"## {name.capitalize()}", "", inspect.cleandoc(trial.__doc__ or ""), ""]
         text += ["| | |", "| --- | ---: |"]
         text += [f"| {key} | {value:,} |" for key, value in counts.items() if isinstance(value, int)]
         text += ["", f"{counts['date']}, {counts['machine']}, {counts['seconds']:.0f} s.", ""]
