@@ -32,13 +32,30 @@ Counts = dict[str, Any]
 
 
 def wrong_input(count: int) -> Counts:
-    """Wrong command lines, references and settings."""
-    from hypothesis import HealthCheck, Phase, given, settings
-
+    """Wrong command lines: commands, references, settings and their values."""
     from fuzz.wrong_input import command_lines, run_command
 
+    return _commands(count, command_lines(), run_command)
+
+
+def wrong_configs(count: int) -> Counts:
+    """Config files with wrong keys, values, sections and YAML, each given to `gymnast config validate`."""
+    from fuzz.wrong_input import config_files, run_command
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "mine.yaml"
+
+        def validate(text: str) -> Any:
+            file.write_text(text, encoding="utf-8")
+            return run_command(["config", "validate", str(file)])
+
+        return _commands(count, config_files(), validate)
+
+
+def _commands(count: int, inputs: Any, run: Callable[[Any], Any]) -> Counts:
+    from hypothesis import HealthCheck, Phase, given, settings
+
     counts = {"tried": 0, "refused": 0, "tracebacks": 0, "hangs": 0, "other faults": 0}
-    seen: list[str] = []
 
     @settings(
         max_examples=count,
@@ -47,9 +64,9 @@ def wrong_input(count: int) -> Counts:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(words=command_lines())
-    def trial(words: list[str]) -> None:
-        ending = run_command(words)
+    @given(inputs)
+    def trial(words: Any) -> None:
+        ending = run(words)
         counts["tried"] += 1
         counts["refused"] += ending.code == 2
         counts["hangs"] += ending.hung
@@ -57,11 +74,9 @@ def wrong_input(count: int) -> Counts:
             return
         kind = "tracebacks" if ending.crash is not None or "traceback" in fault else "other faults"
         counts[kind] += 1
-        seen.append(f"{fault}: {words}")
+        print(f"{fault}: {words!r:.300}", file=sys.stderr)
 
     trial()
-    for fault in seen[:50]:
-        print(fault, file=sys.stderr)
     return counts
 
 
@@ -125,6 +140,7 @@ def _run_folders(count: int, wanted: Callable[[str], bool]) -> Counts:
 
 TRIALS: dict[str, tuple[Callable[[int], Counts], int]] = {
     "wrong input": (wrong_input, 5000),
+    "wrong configs": (wrong_configs, 5000),
     "corruptions": (corruptions, 1000),
     "attacks": (attacks, 200),
     "kills": (kills, 100),

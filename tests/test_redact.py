@@ -6,7 +6,7 @@ import string
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gymnast.config.reference import keys
@@ -57,6 +57,7 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
     assert not list(secret_settings({"x": text}))
 
 
+@example((f"-----BEGIN PRIVATE KEY-----\n{'0' * 63}=\n-----END PRIVATE KEY-----", "0" * 63 + "="), "{}")
 @given(secrets_of_any_form, st.sampled_from(["{}", "failed with {}!", "{{'url': '{}'}}", "x={}", "a\n{}\nb"]))
 def test_secret_of_a_known_form_is_hidden_in_any_text(secret: tuple[str, str], around: str) -> None:
     whole, hidden = secret

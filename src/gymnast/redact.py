@@ -168,6 +168,7 @@ def _number(text: str) -> Any:
 
 def _redacted_word(word: str) -> str:
     """One word of a command line; of `key=value` the value may have spaces and be a map."""
+    word = _without_forms(word)  # first: a private key may have a '=' inside
     key, equals, value = word.partition("=")
     name = key.rpartition(".")[2]
     if equals and looks_secret(name) and _is_secret_value(name, _number(value)):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import signal
 import string
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -88,6 +90,22 @@ def overrides() -> st.SearchStrategy[str]:
         text(),
     )
     return st.tuples(keys, values()).map("=".join)
+
+
+@st.composite
+def config_files(draw: st.DrawFn) -> str:
+    """The text of a config: settings in their sections, right and wrong, or anything at all."""
+    if draw(st.integers(0, 4)) == 0:
+        return draw(st.one_of(values(), st.lists(overrides()).map("\n".join)))
+    config: dict[str, Any] = {"base": {"env": {"id": "CartPole-v1"}}}
+    for setting in draw(st.lists(overrides(), min_size=1, max_size=4)):
+        key, _, value = setting.partition("=")
+        *sections, last = key.split(".")
+        place = config[draw(st.sampled_from(["base", "variants", "extends"]))] = {}
+        for section in sections:
+            place[section] = place = {}
+        place[last] = draw(st.sampled_from([value, [value], {value: value}, None, 1.5, -1, True]))
+    return json.dumps(config, ensure_ascii=draw(st.booleans()))
 
 
 def command_lines() -> st.SearchStrategy[list[str]]:
