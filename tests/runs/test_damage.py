@@ -165,6 +165,14 @@ def test_malformed_arrays_under_a_right_checksum_are_passed_over(
     assert ("is damaged" in caplog.text) == (part == "policy")
 
 
+def test_weights_of_another_shape_under_a_right_checksum_are_passed_over(trained: api.Run) -> None:
+    *_, before, newest = list_checkpoints(trained.folder)
+    arrays, _ = load_policy_arrays(newest)
+    forge_part(newest, "policy", pack({name: array[..., None] for name, array in arrays.items()}))
+    result = api.evaluate(f"{trained.path}/@last", episodes=1)
+    assert result.env_steps == before.env_steps
+
+
 def rewritten(change: Callable[[dict[str, Any]], object]) -> Callable[[Checkpoint], None]:
     def damage(checkpoint: Checkpoint) -> None:
         sidecar = checkpoint.sidecar()

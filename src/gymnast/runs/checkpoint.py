@@ -176,7 +176,7 @@ def save_checkpoint(
     sidecar = Sidecar(
         env_steps=env_steps, created=now(), reason=reason, score=score,
         counters=dict(counters), metrics=dict(metrics), files=files, copy=copy,
-        config=digest, scores_from=scores_from,
+        config=digest, scores_from=scores_from, shapes=_shapes(policy),
     )  # fmt: skip
     text = to_bytes(sidecar)
     changing = _mark(checkpoint)
@@ -221,7 +221,14 @@ def load_saved(checkpoint: Checkpoint) -> Saved:
 def load_policy_arrays(checkpoint: Checkpoint) -> tuple[dict[str, np.ndarray], Sidecar]:
     """What playing and evaluating need, without the training state, which may be damaged."""
     sidecar = checkpoint.sidecar()
-    return _unpacked(checkpoint, "policy", unpack, checkpoint.arrays(sidecar, "policy")), sidecar
+    policy = _unpacked(checkpoint, "policy", unpack, checkpoint.arrays(sidecar, "policy"))
+    if sidecar.shapes and _shapes(policy) != sidecar.shapes:
+        raise checkpoint.damaged("its policy is malformed (arrays of other names or shapes than were saved)")
+    return policy, sidecar
+
+
+def _shapes(arrays: Mapping[str, np.ndarray]) -> dict[str, list[int]]:
+    return {name: list(array.shape) for name, array in arrays.items()}
 
 
 def _unpacked(checkpoint: Checkpoint, part: str, read: Callable[[bytes], Any], data: bytes) -> Any:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from gymnast.errors import GymnastError
@@ -49,6 +49,7 @@ class Sidecar:
     copy: int = 0  # which of the two names the arrays have
     config: str = ""  # checksum of the config it was trained with; empty in checkpoints of older versions
     scores_from: int = 0  # the env step since which scores mean the same as this one (score_meaning.py)
+    shapes: dict[str, list[int]] = field(default_factory=dict)  # of the policy's arrays; empty: not known
     format: int = FORMAT
 
     @property
@@ -103,6 +104,7 @@ def _malformed(sidecar: Sidecar) -> str | None:
         ("copy", _is_count(sidecar.copy) and sidecar.copy in (0, 1)),
         ("config", sidecar.config == "" or _is_digest(sidecar.config)),
         ("scores_from", _is_count(sidecar.scores_from)),
+        ("shapes", isinstance(sidecar.shapes, dict)),
         ("format", _is_count(sidecar.format)),
     ):
         if not fits:
