@@ -155,10 +155,10 @@ outside, from before its start until it is gone.
 BEFORE_AFTER = """\
 Env steps per second of training, one core, medians of runs in turn:
 `python benchmarks/checkouts.py BEFORE --write`; the first three rows of 15 runs each, the others of 3. Single
-runs lie up to 40 % apart on this machine, and medians of three have differed by 15 %: a few per cent are not
-told by them. What does not vary is the number of Python calls per env step (`--calls`), after / before:
-RL Zoo settings 0.993, A2C 0.968, LSTM 1.012, 4,096 envs 0.980, LunarLander 1.068 (its actions are recorded,
-so that a resume is exact), HalfCheetah 0.997."""
+runs lie up to 40 % apart on this machine, and medians of three have differed by 15 %: they cannot show a few
+per cent. What does not vary is the number of Python calls per env step (`--calls`), after / before: RL Zoo
+settings 0.993, A2C 0.968, LSTM 1.012, 4,096 envs 0.980, LunarLander 1.068 (its actions are recorded, so that
+a resume is exact), HalfCheetah 0.997."""
 
 
 def document(records: dict[str, Record]) -> str:

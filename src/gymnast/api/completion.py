@@ -1,4 +1,4 @@
-"""How a beginning may go on: presets with their variants, runs with their checkpoints."""
+"""What may complete a word that was begun: presets with their variants, runs with their checkpoints."""
 
 from __future__ import annotations
 

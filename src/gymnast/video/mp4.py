@@ -53,7 +53,10 @@ class Encoder:
         except OSError as error:
             raise write_failed(path, error) from error
         rate = Fraction(fps).limit_denominator(1000)
-        stream: Any = self._file.add_stream("libx264", rate=rate, options={"crf": "20", "preset": "veryfast"})
+        # Without mbtree, whose vectorised code gives other bits each time on some CPUs: the same pictures
+        # make the same file.
+        options = {"crf": "20", "preset": "veryfast", "x264-params": "mbtree=0"}
+        stream: Any = self._file.add_stream("libx264", rate=rate, options=options)
         stream.height, stream.width = self._shape
         stream.pix_fmt = "yuv420p"
         # How the colours were converted, so that no player has to guess.
