@@ -50,10 +50,11 @@ bench: $(BENCH_VENV)/.bench  ## compare with Stable-Baselines3, side by side (AR
 results: $(VENV)/.dev  ## train the presets with three seeds each and write docs/results.md
 	@$(BIN)/python benchmarks/results.py $(ARGS)
 
-docs: $(VENV)/.dev  ## write docs/metrics.md and docs/settings.md from the code
+docs: $(VENV)/.dev  ## write docs/metrics.md, settings.md and the pages of alerts from the code
 	@$(BIN)/gymnast metrics --markdown > docs/metrics.md
 	@$(BIN)/gymnast config keys --markdown > docs/settings.md
-	@echo "docs/metrics.md and docs/settings.md written"
+	@$(BIN)/gymnast diagnose --markdown docs
+	@echo "docs/metrics.md, docs/settings.md and docs/alerts written"
 
 clean:  ## remove environments, caches and builds; runs are kept
 	rm -rf $(VENV) $(BENCH_VENV) .venv-ci build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

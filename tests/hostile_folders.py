@@ -74,7 +74,7 @@ def _link(place: Path, outside: Path) -> None:
     target = outside / f"target-{place.name}"
     if os.path.lexists(place):
         shutil.move(place, target)
-    elif place.name in ("videos", "requests"):
+    elif place.name in ("videos", "requests", "report"):
         target.mkdir()
         (target / "00.json").write_text("not yours\n")
     else:
@@ -151,7 +151,7 @@ DAMAGES: dict[str, Callable[[Path, Path], None]] = {
 ABSENT = (
     "process.json", "console.log", "requests", "videos", ".run.json.tmp", ".status.json.tmp",
     ".metrics.csv.tmp", ".process.json.tmp", "checkpoints/.000000000320.json.tmp",
-    "videos/.progress.mp4.part", "videos/progress.mp4",
+    "videos/.progress.mp4.part", "videos/progress.mp4", "report", "report/score.png", ".report.md.tmp",
     "../registry.json", "../.registry.lock", "../.registry.json.tmp", ".",
 )  # fmt: skip
 COMMANDS: dict[str, list[str]] = {
@@ -161,9 +161,10 @@ COMMANDS: dict[str, list[str]] = {
     "eval": ["eval", ID, "--episodes", "1"],
     "resume": ["train", "--resume", ID, "budget.env_steps=384"],
     "rm": ["runs", "rm", ID, "--yes"],
+    "report": ["report", ID],
     "progress": ["video", "progress", ID, "--seconds", "0.5", "--checkpoints", "1"],
 }
-READING = ("runs", "show", "best", "eval", "progress")
+READING = ("runs", "show", "best", "eval", "progress", "report")
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,7 @@ def try_case(template: Path, case: Case, folder: Path) -> Result:
         return Result("traceback", f"exit code {code}: {output[-300:]}")
     intact = {name for name in inside if name != case.place and not name.startswith(case.place + "/")}
     if case.command in READING:
-        intact -= {"videos", "videos/progress.mp4", "videos/.progress.mp4.part"}
+        intact -= {"videos", "videos/progress.mp4", "videos/.progress.mp4.part", "report.md"}
     elif case.command == "resume" and code != 0:
         intact = {name for name in intact if name.startswith("checkpoints/") and "tmp" not in name}
     else:

@@ -6,9 +6,12 @@ without a display.
 
 from __future__ import annotations
 
+import os
 from typing import Any, Literal
 
 import numpy as np
+
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # its greeting is none of what a command prints
 
 Colour = tuple[int, int, int]
 
@@ -101,8 +104,14 @@ class Canvas:
     def disc(self, x: float, y: float, radius: float, colour: Colour) -> None:
         self._pygame.draw.circle(self._surface, colour, (x, y), radius)
 
-    def polygon(self, points: list[tuple[float, float]], colour: Colour) -> None:
-        self._pygame.draw.polygon(self._surface, colour, points)
+    def polygon(self, points: list[tuple[float, float]], colour: Colour, opacity: float = 1.0) -> None:
+        """Filled; what is below shows through where `opacity` is less than 1."""
+        if opacity >= 1.0:
+            self._pygame.draw.polygon(self._surface, colour, points)
+            return
+        layer = self._pygame.Surface((self.width, self.height), self._pygame.SRCALPHA)
+        self._pygame.draw.polygon(layer, (*colour, round(255 * opacity)), points)
+        self._surface.blit(layer, (0, 0))
 
     def array(self) -> np.ndarray:
         """The picture as it is now, [height, width, 3] uint8; not to be written to."""

@@ -50,6 +50,8 @@ def test_config_dir_is_taken_wherever_a_config_is_named(capsys: pytest.CaptureFi
         ("envs",),
         ("tune-envs",),
         ("smoke",),
+        ("doctor",),
+        ("audit",),
         ("config", "show"),
         ("config", "validate"),
     ):

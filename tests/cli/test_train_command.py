@@ -119,6 +119,7 @@ def test_resume_alone_means_the_last_run_also_before_a_setting(tmp_path: Path) -
         (("train", "algo.lr=1e-3"), "nothing to train"),
         (("train", "CartPole-v1:ppo", "--resume", "@last"), "leave out 'CartPole-v1:ppo'"),
         (("train", "CartPole-v1:ppo", "--fresh-optimizer"), "--fresh-optimizer is for --resume"),
+        (("train", "CartPole-v1:ppo", "--plain", "-q"), "--plain and --quiet both choose"),
         (("train", "--resume", "@last", "--init-from", "x"), "give one of them"),
         (("train", "CartPole-v1:ppo", "-q", "--json"), "give one of them"),
         (("train", "CartPole-v1:ppo", "Acrobot-v1:ppo"), "'Acrobot-v1:ppo' is not a setting"),

@@ -62,6 +62,15 @@ KNOWN = [
     Case(".metrics.csv.tmp", "folder", "resume"),
     Case(".lock", "link", "rm"),
     Case(".lock", "folder", "rm"),
+    Case("alerts.json", "fifo", "report"),
+    Case("alerts.json", "nested", "report"),
+    Case("report", "link", "report"),
+    Case("report/score.png", "dangling link", "report"),
+    Case("report.md", "link", "report"),
+    Case(".report.md.tmp", "link", "report"),
+    Case("metrics.csv", "link to /dev/zero", "report"),
+    Case("run.json", "odd values", "report"),
+    Case("checkpoints", "link", "report"),
 ]
 
 
@@ -73,7 +82,7 @@ def test_known_traps(template: Path, tmp_path: Path, case: Case) -> None:
 
 @pytest.mark.parametrize(
     ("command", "count"),
-    [("runs", 30), ("show", 20), ("best", 10), ("eval", 10), ("resume", 8), ("rm", 20)],
+    [("runs", 30), ("show", 20), ("best", 10), ("eval", 10), ("resume", 8), ("rm", 20), ("report", 8)],
 )
 def test_any_damage_anywhere(template: Path, tmp_path: Path, command: str, count: int) -> None:
     cases = [case for case in all_cases(template) if case.command == command]

@@ -24,7 +24,9 @@ DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 @pytest.mark.parametrize("metric", CATALOGUE.values(), ids=list(CATALOGUE))
 def test_every_metric_is_described(metric: MetricSpec) -> None:
-    assert re.fullmatch(r"(time|train|opt|env|task|explore|eval)(/([a-z_]+|\*)){1,4}", metric.key)
+    assert re.fullmatch(
+        r"(time|train|opt|net|env|task|explore|alert|eval)(/([a-z0-9_]+|\*)){1,4}", metric.key
+    )
     assert metric.help.endswith(".")
     assert metric.precision >= 0
     assert metric.low is None or metric.high is None or metric.low < metric.high

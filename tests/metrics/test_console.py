@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import io
-import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console as Terminal
 
+from consoles import HEADER, KL_HIGH, ending, lines_of, row
+from gymnast.metrics.alerts.alert import Alert
 from gymnast.metrics.sinks.console import (
     Console,
-    PlainConsole,
     QuietConsole,
-    RunHeader,
     build_console,
     clock,
     number,
@@ -33,42 +26,10 @@ from gymnast.metrics.sinks.console import (
     summarise,
 )
 from gymnast.metrics.sinks.live import LiveConsole
+from gymnast.metrics.sinks.plain import PlainConsole
 from gymnast.metrics.sinks.sparkline import BARS, History, sparkline
-from gymnast.training.run.outcome import Outcome, Status
-
-HEADER = RunHeader(
-    run_id="run-1",
-    path="runs/run-1",
-    name="CartPole-v1:ppo",
-    env_id="CartPole-v1",
-    algo="ppo",
-    engine="numpy",
-    backend="native",
-    n_envs=8,
-    parameters=9155,
-    budget="500k env steps",
-    budget_env_steps=500_000,
-    solved_at=475.0,
-    notices=("Taxi-v3 is called Taxi-v4 now",),
-)
-
-
-def ending(status: Status = "solved", reason: str = "", best_score: float | None = 500.0) -> Outcome:
-    return Outcome(status, reason, 52_224, 1.25, best_score, best_score, status == "solved")
-
-
-def row(steps: int, **more: float) -> dict[str, float | int | bool | None]:
-    return {
-        "time/env_steps": steps,
-        "time/progress": steps / 500_000,
-        "time/seconds": steps / 50_000,
-        "time/fps": 50_000.0,
-        "train/return/mean": 21.5,
-        "train/return_plain/mean": 21.5,
-        "train/kl": 0.01,
-        "train/entropy": 0.6,
-        **{key.replace("__", "/"): value for key, value in more.items()},
-    }
+from gymnast.terminal.painter import Painter
+from gymnast.training.run.outcome import Status
 
 
 def test_plain_lines_come_at_evaluations_and_after_some_seconds_without_colours() -> None:
@@ -93,9 +54,6 @@ def test_plain_lines_come_at_evaluations_and_after_some_seconds_without_colours(
 
 
 def test_each_task_of_a_mix_is_shown() -> None:
-    from gymnast.metrics.sinks.live import LiveConsole
-    from gymnast.terminal.screen import Screen as Terminal
-
     header = replace(HEADER, tasks=("heavy", "light"))
     scores = {"eval/task/heavy/return/mean": 251.25, "eval/task/light/return/mean": 254.0}
     now = row(256_000, eval__return__mean=252.6) | {"task/light/return_plain/mean": 199.5}
@@ -106,35 +64,32 @@ def test_each_task_of_a_mix_is_shown() -> None:
     assert "eval 252.60" in out.getvalue()
     assert "(heavy 251.25, light 254.00)" in out.getvalue()
 
-    live = LiveConsole(Terminal(file=io.StringIO(), force_terminal=True, width=100))
+    live = LiveConsole(Painter(io.StringIO(), size=(100, 40)))
     live.started(header)
     live.updated(now | scores)
-    shown = live._frame().plain.splitlines()
+    shown = [line.split()[:3] for line in lines_of(live)]
     live.close()
-    assert any(line.split()[:2] == ["light", "199.50"] for line in shown)
-    assert any(line.split()[:3] == ["heavy", "eval", "251.25"] for line in shown)
+    assert ["light", "199.50"] in shown
+    assert ["heavy", "eval", "251.25"] in shown
 
 
 def test_game_shows_its_own_score_and_the_shaped_return_beside_it() -> None:
-    from gymnast.metrics.sinks.live import LiveConsole
-    from gymnast.terminal.screen import Screen as Terminal
-
     same, clipped = row(1000), row(2000) | {"train/return_plain/mean": 328.75}
     out = io.StringIO()
     plain = PlainConsole(out, seconds=0.0)
-    live = LiveConsole(Terminal(file=io.StringIO(), force_terminal=True, width=100))
+    live = LiveConsole(Painter(io.StringIO(), size=(100, 40)))
     for console in (plain, live):
         console.started(HEADER)
         console.updated(same)
     assert "return 21.50" in out.getvalue()
-    assert "shaped" not in out.getvalue() + live._frame().plain
+    assert "shaped" not in out.getvalue() + "".join(lines_of(live))
     for console in (plain, live):
         console.updated(clipped)
-    shown = [line.split()[:3] for line in live._frame().plain.splitlines()]
+    shown = [" ".join(line.split()) for line in lines_of(live)]
     live.close()
     assert "return 328.75  shaped 21.50" in out.getvalue()
-    assert ["train", "return", "328.75"] in shown
-    assert ["shaped", "return", "21.50"] in shown
+    assert any("train return 328.75" in line for line in shown)
+    assert any("shaped return 21.50" in line for line in shown)
 
 
 def test_plain_lines_come_by_time() -> None:
@@ -148,14 +103,45 @@ def test_plain_lines_come_by_time() -> None:
     assert "1k steps" in out.getvalue().splitlines()[5]
 
 
-def test_alert_is_reported_once_while_it_lasts_and_again_when_it_returns() -> None:
-    out = io.StringIO()
-    console = PlainConsole(out, seconds=1000.0)
+def test_plain_alert_is_printed_when_it_is_raised_and_over_at_most_once_per_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out, now = io.StringIO(), 1000.0
+    monkeypatch.setattr("gymnast.metrics.sinks.plain.time.monotonic", lambda: now)
+    console = PlainConsole(out, seconds=1e9)
     console.started(HEADER)
-    alert = {"train/kl": "far above its target"}
-    for alerts in (alert, alert, {}, alert):
+    raised = "alert (warning) kl.high: KL is 0.31, above 0.05 → algo.lr is 0.3: try 0.001"
+    worse = raised.replace("warning", "critical")
+
+    def printed(*alerts: Alert) -> list[str]:
+        before = len(out.getvalue())
         console.updated(row(1000), alerts)
-    assert out.getvalue().splitlines()[3:] == ["alert: train/kl: far above its target"] * 2
+        return out.getvalue()[before:].splitlines()
+
+    assert printed(KL_HIGH) == [raised]
+    assert printed(replace(KL_HIGH, message="KL is 0.32, above 0.05", count=2)) == []
+    assert printed() == [], "it may come back"
+    assert printed(KL_HIGH) == []
+    assert printed(replace(KL_HIGH, severity="critical")) == [worse], "worse is new"
+    now += 61
+    assert printed() == ["alert over: kl.high"]
+    assert printed(KL_HIGH) == []
+    now += 61
+    assert printed(KL_HIGH) == [raised]
+
+
+def test_plain_lines_tell_what_is_going_on_at_evaluations() -> None:
+    out = io.StringIO()
+    console = PlainConsole(out, seconds=1e9)
+    console.started(HEADER)
+    for update in range(100):
+        console.updated(row(update * 1000, train__return_plain__mean=20.0 + 2 * update))
+    scores = {"train__return_plain__mean": 220.0, "eval__return__mean": 200.0, "eval__best": 200.0}
+    console.updated(row(100_000, time__tracker_dropped=3, **scores))
+    progress, sentence = out.getvalue().splitlines()[3:]
+    assert "eval 200.00" in progress
+    assert "trackers dropped 3 rows" in progress
+    assert re.fullmatch(r" +learning steadily; at this slope 475 in a few seconds", sentence)
 
 
 def test_note_in_the_middle_of_a_write_waits_for_its_end() -> None:
@@ -187,11 +173,8 @@ class Gone(io.StringIO):
 
 
 def test_closed_terminal_does_not_stop_the_training() -> None:
-    from gymnast.metrics.sinks.live import LiveConsole
-    from gymnast.terminal.screen import Screen as Terminal
-
     gone = Gone()
-    for console in (PlainConsole(gone, seconds=0.0), LiveConsole(Terminal(file=gone, force_terminal=True))):
+    for console in (PlainConsole(gone, seconds=0.0), LiveConsole(Painter(gone, size=(80, 24)))):
         console.started(HEADER)
         console.updated(row(1000, eval__return__mean=1.0))
         console.note("careful", "warning")
@@ -216,104 +199,15 @@ def test_console_depends_on_where_it_writes() -> None:
     assert isinstance(build_console(), PlainConsole), "pytest captures stdout: not a terminal"
 
 
-def test_plain_output_does_not_import_rich() -> None:
+@pytest.mark.parametrize("console", ["build_console()", "QuietConsole()", "LiveConsole()"])
+def test_consoles_do_not_import_rich(console: str) -> None:
     code = (
-        "import sys; from gymnast.metrics.sinks.console import build_console; c = build_console(); "
-        "c.updated({'eval/return/mean': 1.0}); print(sorted(m for m in sys.modules if m == 'rich'))"
+        "import sys; from gymnast.metrics.sinks.console import build_console, QuietConsole;"
+        + ("from gymnast.metrics.sinks.live import LiveConsole;" if console == "LiveConsole()" else "")
+        + f"c = {console}; c.updated({{'eval/return/mean': 1.0}}); print('rich' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
-SESSION = """
-import sys, time
-sys.path.insert(0, {folder!r})
-from gymnast.metrics.sinks.console import build_console
-from test_console import HEADER, ending, row
-console = build_console(keys="c checkpoint · q stop")
-console.started(HEADER)
-for update in range(60):
-    alerts = {{"train/kl": "far above its target"}} if update > 30 else {{}}
-    score = 480.0 + update
-    more = {{"eval__return__mean": score, "eval__best": score}} if update % 20 == 19 else {{}}
-    console.updated(row(update * 8000, **more), alerts)
-    time.sleep(0.01)
-for done in range(60):
-    console.evaluating(done, 60)
-    time.sleep(0.01)
-console.note("checkpoint saved")
-console.note("the disk is nearly full", "warning")
-console.paused(True)
-console.paused(False)
-console.suspend()
-console.resume()
-console.updated(row(490_000))
-console.finished(ending())
-console.close()
-print("the end")
-"""
-
-
-def on_a_terminal(script: str, columns: int, rows: int) -> str:
-    """Everything the script wrote to a terminal of that size."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
-        environment |= {"TERM": "xterm-256color", "PYTHONUTF8": "1"}
-        os.execve(sys.executable, [sys.executable, "-c", script], environment)
-    written = b""
-    try:
-        while chunk := os.read(fd, 65536):
-            written += chunk
-    except OSError:  # raised by Linux when the other end is closed
-        pass
-    os.close(fd)
-    _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0, written.decode()
-    return written.decode()
-
-
-@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (140, 50), (50, 15)])
-def test_live_view_shows_the_run_and_leaves_a_clean_terminal(columns: int, rows: int) -> None:
-    written = on_a_terminal(SESSION.format(folder=str(Path(__file__).parent)), columns, rows)
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
-    lines = re.split(r"[\r\n]+", plain)
-    assert max(len(line) for line in lines) <= columns
-    assert "CartPole-v1:ppo" in plain
-    assert "train return" in plain
-    assert re.search(r"eval return +499\.00", plain)
-    assert "paused: press p to continue" in plain
-    assert "warning: the disk is nearly full" in plain
-    assert "Taxi-v3 is called Taxi-v4 now" in plain
-    if rows >= 24:
-        assert "evaluating" in plain
-        assert "checkpoint saved" in plain
-        assert "⚠ far above its target" in plain
-        assert "solved at 475.00" in plain
-        assert "c checkpoint · q stop" in plain
-        assert any(bar in plain for bar in BARS)
-    assert "solved after 52,224 env steps" in " ".join(lines[-4:])
-    assert lines[-2] == "the end"
-    assert written.rfind("\x1b[?25h") > written.rfind("\x1b[?25l"), "the cursor is visible again"
-
-
-def test_live_view_draws_rarely_and_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gymnast.metrics.sinks.live import LiveConsole
-    from gymnast.terminal.screen import Screen as Terminal
-
-    out = io.StringIO()
-    console = LiveConsole(Terminal(file=out, force_terminal=True, width=80, height=40))
-    console.started(HEADER)
-    console.updated(row(0))
-    drawn = len(out.getvalue())
-    monkeypatch.setattr("gymnast.metrics.sinks.live.time.monotonic", lambda: 0.0)
-    for update in range(10_000):
-        console.updated(row(update))
-        console.collecting(update % 64, 64)
-    assert len(out.getvalue()) == drawn, "not one more frame while the clock is stopped"
-    assert max(len(figure.history.points) for figure in console._figures.values()) <= 48
-    console.close()
+    assert done.stdout.splitlines()[-1] == "False"
 
 
 @pytest.mark.parametrize(
@@ -355,7 +249,7 @@ def test_console_shows_the_time_left_of_the_wall_time(kind: str) -> None:
     stream = io.StringIO()
     console: Console = PlainConsole(stream, seconds=0.0)
     if kind == "live":
-        console = LiveConsole(Terminal(file=stream, force_terminal=True, width=100, height=30))
+        console = LiveConsole(Painter(stream, size=(100, 30)))
     console.started(replace(HEADER, budget_seconds=142.0))
     console.updated(row)
     console.note("one more frame")
@@ -392,17 +286,14 @@ def test_history_is_bounded_and_keeps_the_mean(values: list[float]) -> None:
 
 
 def test_names_tasks_and_notes_of_others_are_shown_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    from gymnast.metrics.sinks.live import LiveConsole
-    from gymnast.terminal.screen import Screen
-
     evil = "[/x][red]\x1b[2J\u202e\r\nnext\x07:smile:"
     header = replace(HEADER, name=evil, env_id=evil, path=evil, notices=(evil,))
     now = row(1000, eval__return__mean=1.0)
     plain_out, live_out = io.StringIO(), io.StringIO()
-    live = LiveConsole(Screen(file=live_out, force_terminal=True, width=60, no_color=True))
+    live = LiveConsole(Painter(live_out, size=(60, 24), color=False))
     for console in (PlainConsole(plain_out, seconds=0.0), live, QuietConsole()):
         console.started(header)
-        console.updated(now, {"train/kl": evil})
+        console.updated(now, (replace(KL_HIGH, message=evil, advice=evil),))
         console.note(evil, "warning")
         console.finished(replace(ending(), status="failed", reason=evil))
         console.close()

@@ -153,7 +153,7 @@ def test_rollout_holds_exactly_what_was_played(
                     assert rollout.bootstrap[t, n] == pytest.approx(float(policy.values(last)[0]), rel=1e-4)
                 if ends:
                     total = sum(own_reward(n, episode, k) for k in range(1, length + 1))
-                    expected.append(Episode(total, total, length))
+                    expected.append(Episode(total, total, length, truncated=how == "truncated"))
                 played[n] = (episode + 1, 0) if ends else (episode, step)
         assert not rollout.bootstrap[~cut].any()
         for n, (episode, step) in enumerate(played):

@@ -386,7 +386,7 @@ def test_second_process_on_one_run_is_refused(
     assert run.folder.metrics_path.read_bytes() == before
 
 
-@pytest.mark.parametrize("limit", [4_000, 12_000])
+@pytest.mark.parametrize("limit", [4_000, 40_000])
 def test_file_that_cannot_grow_is_reported_and_checkpoints_are_intact(limit: int, tmp_path: Path) -> None:
     """A limit on the size of files stands in for a full disk: writes fail in the same places."""
     typed = (
@@ -424,10 +424,10 @@ def test_log_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
 
 
 def test_full_disk_ends_the_run_and_it_can_be_resumed(tmp_path: Path) -> None:
-    """On a file system of 300 kB, in a mount namespace of its own; skipped where that is not allowed."""
+    """On a file system of 700 kB, in a mount namespace of its own; skipped where that is not allowed."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = f"mount -t tmpfs -o size=300k none {disk}"
+    mount = f"mount -t tmpfs -o size=700k none {disk}"
     if subprocess.run(["unshare", "-rm", "sh", "-c", mount], capture_output=True, check=False).returncode:
         pytest.skip("needs user namespaces")
     gymnast = f"{sys.executable} -m gymnast train -q --runs-dir {disk}/runs"

@@ -115,7 +115,9 @@ def test_env_that_quits_when_closed_is_reported_and_the_run_is_complete(tmp_path
     run = api.train("faulty_envs:Faulty", overrides=settings(switch), runs_dir=tmp_path)
     assert run.outcome.status == "finished"
     reported = [line for line in run.folder.log_path.read_text().splitlines() if "close()" in line]
-    assert len(reported) == 2, "of what was closed at the start and at the end, of all copies once"
+    assert len(reported) == 3, (
+        "of what was closed at the start, by the table of steps and at the end, once each"
+    )
     assert "close() of Faulty raised SystemExit: 7 (faulty_envs.py:" in reported[-1]
     assert api.evaluate(run.id, episodes=2, runs_dir=tmp_path).mean_return == 10
 

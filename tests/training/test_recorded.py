@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from gymnast import api
 from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.ppo import PPO, PPOConfig
 from gymnast.optimizers.build import build_optimizer
@@ -117,3 +119,9 @@ def test_one_thread_may_record_acting_while_another_records_learning() -> None:
         values = acting.result()
     for other in values[1:]:
         np.testing.assert_allclose(other, values[0], rtol=1e-2, atol=1e-3)
+
+
+def test_a_policy_that_stacks_frames_learns_on_a_gpu(tmp_path: Path) -> None:
+    on_gpu = {"engine": "torch", "device": "cuda", "policy.frame_stack": 2, "eval.every": 0}
+    run = api.train("CartPole-v1:ppo", overrides=on_gpu, max_env_steps=8_000, runs_dir=tmp_path)
+    assert run.outcome.env_steps >= 8_000

@@ -197,6 +197,7 @@ def test_wall_time_is_kept_within_a_rollout(name: str, train: Train, tmp_path: P
         algo__n_steps=40,  # with all copies in one process 8 s
         budget__wall_time="1s",
         eval__every=0,
+        checkpoint__rollout_table=False,  # it would play an episode too
         env__kwargs=slow,
         **SOURCES[name],
     )

@@ -15,6 +15,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gymnast.api.audit import RewardAudit as RewardAudit
+    from gymnast.api.audit import audit_env_rewards as audit_env_rewards
+    from gymnast.api.audit import audit_run_rewards as audit_run_rewards
+    from gymnast.api.audit import audit_text as audit_text
+    from gymnast.api.audit import names_a_run as names_a_run
+    from gymnast.api.compare import Comparison as Comparison
+    from gymnast.api.compare import check_picture_file as check_picture_file
+    from gymnast.api.compare import compare_runs as compare_runs
+    from gymnast.api.compare import comparison_picture as comparison_picture
+    from gymnast.api.compare import comparison_text as comparison_text
+    from gymnast.api.compare import save_comparison_picture as save_comparison_picture
     from gymnast.api.completion import complete_reference as complete_reference
     from gymnast.api.completion import complete_run as complete_run
     from gymnast.api.config import ConfigKey as ConfigKey
@@ -34,6 +45,22 @@ if TYPE_CHECKING:
     from gymnast.api.control import watch_run as watch_run
     from gymnast.api.detached import DetachedRun as DetachedRun
     from gymnast.api.detached import start_detached as start_detached
+    from gymnast.api.diagnosis import Alert as Alert
+    from gymnast.api.diagnosis import AlertRule as AlertRule
+    from gymnast.api.diagnosis import Diagnosis as Diagnosis
+    from gymnast.api.diagnosis import alert_page as alert_page
+    from gymnast.api.diagnosis import alert_pages as alert_pages
+    from gymnast.api.diagnosis import diagnose as diagnose
+    from gymnast.api.diagnosis import list_rules as list_rules
+    from gymnast.api.distributions import Distributions as Distributions
+    from gymnast.api.distributions import distribution_pictures as distribution_pictures
+    from gymnast.api.distributions import read_distributions as read_distributions
+    from gymnast.api.doctor import PROBE_TITLES as PROBE_TITLES
+    from gymnast.api.doctor import Examination as Examination
+    from gymnast.api.doctor import Finding as Finding
+    from gymnast.api.doctor import ProbeResult as ProbeResult
+    from gymnast.api.doctor import examine as examine
+    from gymnast.api.doctor import examine_algorithms as examine_algorithms
     from gymnast.api.envs import EnvEntry as EnvEntry
     from gymnast.api.envs import Wrapper as Wrapper
     from gymnast.api.envs import WrapperArgument as WrapperArgument
@@ -61,6 +88,10 @@ if TYPE_CHECKING:
     from gymnast.api.networks import describe_network as describe_network
     from gymnast.api.networks import load_policy as load_policy
     from gymnast.api.networks import load_task_policy as load_task_policy
+    from gymnast.api.report import RunReport as RunReport
+    from gymnast.api.report import read_report as read_report
+    from gymnast.api.report import rollout_table as rollout_table
+    from gymnast.api.report import write_report as write_report
     from gymnast.api.roms import Game as Game
     from gymnast.api.roms import GameDetails as GameDetails
     from gymnast.api.roms import ImportedRoms as ImportedRoms
@@ -70,11 +101,9 @@ if TYPE_CHECKING:
     from gymnast.api.roms import show_game as show_game
     from gymnast.api.run import Overrides as Overrides
     from gymnast.api.run import Run as Run
-    from gymnast.api.runs import Comparison as Comparison
     from gymnast.api.runs import RunEntry as RunEntry
     from gymnast.api.runs import RunSummary as RunSummary
     from gymnast.api.runs import best_runs as best_runs
-    from gymnast.api.runs import compare_runs as compare_runs
     from gymnast.api.runs import delete_runs as delete_runs
     from gymnast.api.runs import find_run as find_run
     from gymnast.api.runs import list_runs as list_runs
@@ -90,6 +119,9 @@ if TYPE_CHECKING:
     from gymnast.api.traces import save_trace as save_trace
     from gymnast.api.traces import steps_csv as steps_csv
     from gymnast.api.traces import steps_table as steps_table
+    from gymnast.api.trackers import ExportedMetrics as ExportedMetrics
+    from gymnast.api.trackers import export_metrics as export_metrics
+    from gymnast.api.trackers import wandb_dashboard as wandb_dashboard
     from gymnast.api.training import captured_output as captured_output
     from gymnast.api.training import parse_count as parse_count
     from gymnast.api.training import parse_duration as parse_duration
@@ -106,8 +138,9 @@ if TYPE_CHECKING:
 _PUBLIC: dict[str, str] = {  # module → the names it offers
     "training": "train resume parse_count parse_duration captured_output",
     "run": "Run Overrides",
-    "runs": "RunEntry RunSummary Comparison list_runs show_run compare_runs best_runs delete_runs find_run"
-    " runs_folder",
+    "runs": "RunEntry RunSummary list_runs show_run best_runs delete_runs find_run runs_folder",
+    "compare": "Comparison compare_runs comparison_picture comparison_text save_comparison_picture"
+    " check_picture_file",
     "completion": "complete_reference complete_run",
     "detached": "DetachedRun start_detached",
     "control": "stop_run pause_run resume_paused_run checkpoint_run watch_run run_state",
@@ -120,8 +153,14 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "tuning": "EnvTuning TunedCell tune_envs shown_memory",
     "config": "ShownConfig Validation FormattedFile ConfigKey show_config validate_configs format_configs"
     " config_keys settings_page",
+    "distributions": "Distributions read_distributions distribution_pictures",
     "metrics": "MetricSpec list_metrics metric_bounds metrics_page",
+    "diagnosis": "Alert AlertRule Diagnosis diagnose list_rules alert_page alert_pages",
+    "report": "RunReport read_report write_report rollout_table",
     "roms": "Game GameDetails ImportedRoms import_roms list_games show_game count_known_games",
+    "trackers": "ExportedMetrics export_metrics wandb_dashboard",
+    "doctor": "PROBE_TITLES Examination Finding ProbeResult examine examine_algorithms",
+    "audit": "RewardAudit audit_env_rewards audit_run_rewards audit_text names_a_run",
     "smoke": "SMOKE_STAGES SmokeOutcome SmokePreset smoke_presets try_presets",
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names.split()}

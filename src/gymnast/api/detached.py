@@ -20,7 +20,8 @@ from typing import IO, Any
 from gymnast.api.arguments import Folders, folders, maybe_seconds, maybe_whole, plain_overrides
 from gymnast.api.run import folder_of
 from gymnast.errors import GymnastError, RunFailed
-from gymnast.metrics.sinks.console import PlainConsole, RunHeader
+from gymnast.metrics.sinks.console import RunHeader
+from gymnast.metrics.sinks.plain import PlainConsole
 from gymnast.metrics.sinks.sink import Style
 from gymnast.processes.messages import receive, send
 from gymnast.processes.start import end_group, how_it_ended
@@ -53,6 +54,7 @@ def start_detached(
     init_from: str | Path | None = None,
     fresh_optimizer: bool = False,
     runs_dir: str | Path | None = None,
+    track: Sequence[str] = (),
     config_dirs: Folders = (),
     notify: Callable[[str], None] = lambda text: None,
     trust: bool = False,
@@ -80,6 +82,7 @@ def start_detached(
             "max_env_steps": maybe_whole("max_env_steps", max_env_steps),
             "wall_time": maybe_seconds("wall_time", wall_time),
             "runs_dir": _text(runs_dir),
+            "track": list(track),
         },
     }
     ours, theirs = socket.socketpair()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gymnast.config.schema import Config
+    from gymnast.metrics.alerts.alert import Alert
     from gymnast.runs.checkpoint import Checkpoint
     from gymnast.runs.store import RunFolder
     from gymnast.training.run.outcome import Outcome
@@ -38,6 +39,12 @@ class Run:
         from gymnast.metrics.csv_file import read_metrics
 
         return read_metrics(self.folder.metrics_path)
+
+    def alerts(self) -> list[Alert]:
+        """What was found of its health, by id."""
+        from gymnast.runs.alerts import read_alerts
+
+        return read_alerts(self.folder)
 
     def to_json(self) -> dict[str, Any]:
         """What `gymnast train --json` prints."""

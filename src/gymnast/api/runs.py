@@ -1,4 +1,4 @@
-"""Runs on disk: list, show, compare, find the best, delete."""
+"""Runs on disk: list, show, find the best, delete."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from gymnast.errors import GymnastError
 from gymnast.runs import registry, selection, summary
 from gymnast.runs.registry import RunEntry
 from gymnast.runs.store import RunFolder, delete_run, runs_root
-from gymnast.runs.summary import Comparison, RunSummary
+from gymnast.runs.summary import RunSummary
 
 __all__ = [
-    "Comparison",
     "RunEntry",
     "RunSummary",
     "best_runs",
-    "compare_runs",
     "delete_runs",
     "find_run",
     "list_runs",
@@ -52,14 +50,6 @@ def list_runs(
 def show_run(run: str | Path | Run = "@last", *, runs_dir: str | Path | None = None) -> RunSummary:
     """One run: how it went, its evaluations and checkpoints."""
     return summary.summarise(folder_of(run, runs_dir))
-
-
-def compare_runs(runs: Sequence[str | Path | Run], *, runs_dir: str | Path | None = None) -> Comparison:
-    """Runs side by side: results, and the settings in which they differ."""
-    chosen = [folder_of(run, runs_dir) for run in runs]
-    if len({run.path for run in chosen}) < 2:
-        raise GymnastError("name at least two different runs to compare; `gymnast runs` lists them")
-    return summary.compare(chosen)
 
 
 def best_runs(env: str | None = None, *, runs_dir: str | Path | None = None) -> list[RunEntry]:

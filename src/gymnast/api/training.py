@@ -31,16 +31,18 @@ def train(
     requests: Requests | None = None,
     sinks: Sequence[Sink] = (),
     hooks: Sequence[Hook] = (),
+    track: Sequence[str] = (),
     config_dirs: Folders = (),
 ) -> Run:
     """Train what `reference` names (a preset, a file, or any registered env) as a new run.
 
     `console` shows progress, `requests` may ask for something while it trains, `sinks` get a report per
-    update, and `hooks` may change hyperparameters or stop the run. `config_dirs` are searched for configs
-    before the folders that always are.
+    update, and `hooks` may change hyperparameters or stop the run. `track` names trackers: wandb,
+    wandb=offline, trackio, tensorboard. `config_dirs` are searched for configs before the folders that always
+    are.
     """
     early = _names_a_module(str(reference))
-    observers = _observers(console, requests, sinks, hooks)
+    observers = _observers(console, requests, sinks, hooks, track)
     if early:
         observers.console.note(f"setting up {reference} …")
 
@@ -68,6 +70,7 @@ def resume(
     requests: Requests | None = None,
     sinks: Sequence[Sink] = (),
     hooks: Sequence[Hook] = (),
+    track: Sequence[str] = (),
     trust: bool = False,
 ) -> Run:
     """Resume a run from its last checkpoint: exactly, or with changed settings.
@@ -75,7 +78,7 @@ def resume(
     `trust` lets a run from elsewhere import the code that it names, from now on without asking.
     """
     folder = folder_of(run, runs_dir)
-    observers = _observers(console, requests, sinks, hooks)
+    observers = _observers(console, requests, sinks, hooks, track)
     observers.console.note(f"setting up run {folder.id} …")
 
     from gymnast.training.run.launch import continue_run
@@ -90,13 +93,18 @@ def _names_a_module(reference: str) -> bool:
 
 
 def _observers(
-    console: Console | None, requests: Requests | None, sinks: Sequence[Sink], hooks: Sequence[Hook]
+    console: Console | None,
+    requests: Requests | None,
+    sinks: Sequence[Sink],
+    hooks: Sequence[Hook],
+    track: Sequence[str],
 ) -> Observers:
     from gymnast.metrics.sinks.console import QuietConsole
     from gymnast.training.requests import AnyOf
     from gymnast.training.run.observers import Observers
 
-    return Observers(console or QuietConsole(), requests or AnyOf(), tuple(sinks), tuple(hooks))
+    wanted = (track,) if isinstance(track, str) else tuple(track)
+    return Observers(console or QuietConsole(), requests or AnyOf(), tuple(sinks), tuple(hooks), wanted)
 
 
 def captured_output() -> AbstractContextManager[None]:

@@ -32,14 +32,22 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("gymnast.cli.train:app", "Train an agent, or resume a run."),
     "eval": ("gymnast.cli.eval:evaluate", "Evaluate a run's checkpoint over many episodes."),
     "video": ("gymnast.cli.video:app", "Record a video of a run: one checkpoint, or how it learned."),
+    "report": ("gymnast.cli.report:report", "Report on a run: outcome, curves, alerts with advice."),
     "runs": ("gymnast.cli.runs:app", "List, show, compare, control and remove runs."),
+    "diagnose": ("gymnast.cli.diagnose:diagnose", "Find what is wrong with a run, and what to change."),
     "envs": ("gymnast.cli.envs:envs", "Find environments and their presets."),
     "roms": ("gymnast.cli.roms:app", "Import and list games for old consoles."),
     "config": ("gymnast.cli.config:app", "Show, validate and format settings."),
     "tune-envs": ("gymnast.cli.tune_envs:tune_envs", "Measure the fastest way to step an environment here."),
     "wrappers": ("gymnast.cli.wrappers:wrappers", "List the wrappers that a config can name."),
     "smoke": ("gymnast.cli.smoke:smoke", "Try every preset here, for a few steps each."),
+    "doctor": ("gymnast.cli.doctor:doctor", "Find what is broken: learner, wrapper or env."),
+    "audit": (
+        "gymnast.cli.audit:audit",
+        "Look at rewards: size, sparsity, shaping, discount.",
+    ),
     "metrics": ("gymnast.cli.metrics:metrics", "Explain what is recorded."),
+    "wandb": ("gymnast.cli.wandb:app", "Set up a dashboard on Weights & Biases."),
 }
 
 _OWN_COMMAND = re.compile(rf"(?<![\w/.-])gymnast(?= (?:{'|'.join(COMMANDS)})\b)")

@@ -37,6 +37,12 @@ def complete_checkpoint(ctx: Any, incomplete: str) -> list[str]:
     )
 
 
+def complete_tracker(incomplete: str) -> list[str]:
+    """Trackers, with their modes."""
+    names = ("wandb", "wandb=offline", "trackio", "tensorboard")
+    return [name for name in names if name.startswith(incomplete)]
+
+
 def _offered(find: Callable[[], Sequence[str]]) -> list[str]:
     try:
         return list(find())

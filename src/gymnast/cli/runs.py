@@ -9,7 +9,9 @@ from typer.core import TyperGroup
 
 from gymnast import api
 from gymnast.cli.options import Json, RunName, RunNames, RunsDir
+from gymnast.cli.runs_compare import compare
 from gymnast.cli.runs_control import COMMANDS
+from gymnast.cli.runs_export import export
 from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
 
@@ -72,16 +74,7 @@ def show(run: RunName = "@last", runs_dir: RunsDir = None, as_json: Json = False
         print_summary(summary)
 
 
-@app.command(epilog=SCORE_AUC)
-def compare(runs: RunNames, runs_dir: RunsDir = None, as_json: Json = False) -> None:
-    """Runs side by side: results, and the settings in which they differ."""
-    from gymnast.cli.runs_tables import print_comparison
-
-    found = api.compare_runs(runs, runs_dir=runs_dir)
-    if as_json:
-        echo_json(found.to_json())
-    else:
-        print_comparison(found)
+app.command(epilog=SCORE_AUC)(compare)
 
 
 @app.command(epilog=SCORE_AUC)
@@ -135,5 +128,5 @@ def _print_entries(found: list[RunEntry]) -> None:
     print_entries(found)
 
 
-for command in COMMANDS:
+for command in (export, *COMMANDS):
     app.command()(command)

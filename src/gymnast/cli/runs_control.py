@@ -68,7 +68,7 @@ def watch(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per row.")] = False,
 ) -> None:
     """Follow a run until it ends; Ctrl-C leaves it alone. The exit code is that of its training."""
-    from gymnast.metrics.sinks.console import PlainConsole
+    from gymnast.metrics.sinks.plain import PlainConsole
 
     folder = api.find_run(run, runs_dir=runs_dir)
     console, where = PlainConsole(), option_for(runs_dir)

@@ -15,7 +15,7 @@ from gymnast.terminal.screen import Table, Text, screen
 from gymnast.terminal.text import escaped
 
 if TYPE_CHECKING:
-    from gymnast.api import Comparison, RunEntry, RunSummary
+    from gymnast.api import RunEntry, RunSummary
 
 _WIDE, _NARROW = 109, 76  # columns that the full table of runs needs, and the usual one
 
@@ -41,20 +41,6 @@ def print_entries(found: Sequence[RunEntry]) -> None:
         style = "green" if entry.solved else styles.get(entry.status)
         table.add_row(*(_RESULTS[column](entry) for column in columns), style=style)
     console.print(table)
-
-
-def print_comparison(found: Comparison) -> None:
-    """One column per run: results first, then the settings in which they differ."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    for entry in found.runs:
-        table.add_column(entry.id)
-    for label, value in list(_RESULTS.items())[1:]:  # the id heads the column
-        table.add_row(label, *(value(entry) for entry in found.runs))
-    table.add_section()
-    for key, values in found.settings.items():
-        table.add_row(key, *("" if value is None else cut(str(value)) for value in values))
-    screen().print(table)
 
 
 def print_summary(summary: RunSummary) -> None:

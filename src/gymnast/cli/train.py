@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from gymnast import api
-from gymnast.cli.completion import complete_checkpoint, complete_reference, complete_run
+from gymnast.cli.completion import complete_checkpoint, complete_reference, complete_run, complete_tracker
 from gymnast.cli.options import ConfigDirs, RunsDir
 from gymnast.cli.program import option_for, program
 from gymnast.cli.trust import Trust, ask_for_trust, used_when_trusted
@@ -89,9 +89,20 @@ def train(
         str | None,
         typer.Option(metavar="TIME", help="Seconds of training, or 10m, 2h; resumed parts add up."),
     ] = None,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TRACKER",
+            help="Also send metrics to wandb, wandb=offline, trackio or tensorboard; repeatable.",
+            autocompletion=complete_tracker,
+        ),
+    ] = None,
     runs_dir: RunsDir = None,
     config_dir: ConfigDirs = None,
     trust: Trust = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Print plain lines, as in a pipe, instead of the live view.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print one line, at the end.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, at the end.")] = False,
     detach: Annotated[
@@ -117,6 +128,7 @@ def train(
       gymnast train --resume @last algo.lr=1e-4 --fresh-optimizer
       gymnast train CartPole-v1:ppo --init-from @last/@best
       gymnast train LunarLander-v3:ppo --detach      then: gymnast runs watch @last
+      gymnast train LunarLander-v3:ppo --track wandb --track tensorboard
 
     \b
     Keys while it trains: c checkpoint, e evaluate, p pause, q stop and save.
@@ -124,6 +136,9 @@ def train(
     """
     reference, overrides = split_words(words or [])
     _check(reference, resume, fresh_optimizer, init_from, quiet, as_json)
+    if plain and (quiet or as_json):
+        other = "--quiet" if quiet else "--json"
+        raise GymnastError(f"--plain and {other} both choose what is printed: give one of them")
     if config_dir and reference is None:
         raise GymnastError("--config-dir is for what starts a new run: a resumed one has its own config")
     steps = _parse("--max-env-steps", max_env_steps, api.parse_count)
@@ -135,6 +150,7 @@ def train(
         budget = {"max_env_steps": steps, "wall_time": seconds}
         start = {"init_from": init_from, "resume": resume, "fresh_optimizer": fresh_optimizer}
         options = {"overrides": overrides, "config_dirs": config_dir or (), **budget, **start}
+        options["track"] = track or ()
         ask_for_trust(
             trust,
             lambda trusted: train_detached(
@@ -147,10 +163,10 @@ def train(
     from gymnast.training.run.keys import TerminalKeys, keys_help
 
     def trained(trusted: bool) -> Run:
-        console = build_console(quiet=quiet, json=as_json, keys=keys_help())
+        console = build_console(quiet=quiet, json=as_json, keys=keys_help(), plain=plain)
         requests = TerminalKeys(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
         shared: dict[str, Any] = {"overrides": overrides, "max_env_steps": steps, "wall_time": seconds}
-        shared |= {"runs_dir": runs_dir, "console": console, "requests": requests}
+        shared |= {"runs_dir": runs_dir, "console": console, "requests": requests, "track": track or ()}
         try:
             with requests:
                 if reference is not None:
@@ -234,6 +250,10 @@ def next_steps(run: Run, runs_dir: Path | None) -> list[str]:
         steps = {"evaluate": score, "show": show}
         if status == "finished":
             steps["resume"] = f"{resume}{_more(run)}"
+    if any(alert.severity != "info" for alert in run.alerts()):
+        steps["diagnose"] = f"{gymnast} diagnose {run.id}{where}"
+    if run.folder.report_path.is_file():
+        steps["report"] = f"{gymnast} report {run.id}{where}"
     return ["", *(f"{what:<10} {command}" for what, command in steps.items())]
 
 

@@ -29,6 +29,16 @@ def plain_data(config: Config) -> dict[str, Any]:
     return _finite(redacted(config.model_dump()))
 
 
+def flat_data(data: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested maps as one, by dotted key."""
+    if not isinstance(data, dict):
+        return {prefix: data} if prefix else {}
+    flat: dict[str, Any] = {}
+    for key, item in data.items():
+        flat |= flat_data(item, f"{prefix}.{key}" if prefix else str(key))
+    return flat
+
+
 def dump_config(
     config: Config, notes: Mapping[str, str] | None = None, *, leave_out: Collection[str] = ()
 ) -> str:

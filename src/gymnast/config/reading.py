@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,13 @@ def read_text(path: Path) -> str:
 
 
 def read_yaml(path: Path) -> Any:
-    return parse_yaml(read_text(path), shown(path))
+    return deepcopy(_parsed(read_text(path), shown(path)))
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(text: str, where: str) -> Any:
+    """Parsing takes longer than all else about a config, and one process reads the same preset again."""
+    return parse_yaml(text, where)
 
 
 def parse_yaml(text: str, where: str) -> Any:

@@ -14,6 +14,7 @@ from gymnast.config.schedules import Schedule, takes_schedule
 from gymnast.config.values import MisfitError, Section
 from gymnast.envs.settings import EnvConfig
 from gymnast.errors import did_you_mean
+from gymnast.metrics.settings import ObserveConfig
 from gymnast.parts.bonus import BonusSettings, NoBonusConfig
 from gymnast.parts.explore import ExploreConfig
 from gymnast.policies.settings import PolicyConfig
@@ -63,6 +64,7 @@ class Config(Section):
     eval: EvalConfig = Field(default_factory=EvalConfig, description="Scoring the policy.")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="What is kept.")
     video: VideoConfig = Field(default_factory=VideoConfig, description="Videos of evaluation episodes.")
+    observe: ObserveConfig = Field(default_factory=ObserveConfig, description="What else is measured.")
     interventions: tuple[InterventionConfig, ...] = Field(
         (), description="Rules that change hyperparameters when a metric stalls."
     )

@@ -17,10 +17,12 @@ DECLARED_IN = (
     "gymnast.training.metrics",
     "gymnast.algorithms.metrics",
     "gymnast.rollout.metrics",
+    "gymnast.observe.metrics",
     "gymnast.parts.reward_scale",
     "gymnast.parts.popart",
     "gymnast.parts.bonus",
     "gymnast.parts.rnd",
+    "gymnast.metrics.alerts.monitor",
 )
 
 COUNTERS: tuple[str, ...] = tuple(metric.key for metric in _COUNTERS)  # in every row of metrics.csv
@@ -28,9 +30,11 @@ _STAGES = {
     "time": "Counters and speed. The counters are in every row of `metrics.csv`.",
     "train": "Training episodes and the update that followed.",
     "opt": "The optimiser, and each scheduled setting at its value in that update.",
+    "net": "The network, every few updates: activations, weights and steps by part.",
     "env": "What the environments gave in that rollout.",
     "task": "Training episodes of each task of a mix, by its name.",
     "explore": "Exploration: intrinsic rewards and how much of the environment was seen.",
+    "alert": "Health alerts (docs/alerts.md).",
     "eval": "Evaluation; only in rows of updates that were followed by one.",
 }
 

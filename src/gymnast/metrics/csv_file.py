@@ -53,11 +53,14 @@ def read_header(path: Path) -> list[str]:
 def read_metrics(path: Path) -> list[dict[str, Number]]:
     """One dict per row, without its empty cells. A half-written last line is left out, as is any row that is
     damaged, with a warning."""
+    return list(iterate_metrics(path))
+
+
+def iterate_metrics(path: Path) -> Iterator[dict[str, Number]]:
+    """The same one by one: a long run's need not fit into memory."""
     header = read_header(path)
-    return [
-        {key: parse_cell(cell) for key, cell in zip(header, cells, strict=True) if cell}
-        for cells in _rows(path, len(header))
-    ]
+    for cells in _rows(path, len(header)):
+        yield {key: parse_cell(cell) for key, cell in zip(header, cells, strict=True) if cell}
 
 
 def read_columns(path: Path, keys: Iterable[str] | None = None) -> dict[str, np.ndarray]:
@@ -71,6 +74,11 @@ def read_columns(path: Path, keys: Iterable[str] | None = None) -> dict[str, np.
             cell = "" if place is None else cells[place]
             column.append(float(cell) if cell else float("nan"))
     return {key: np.array(column, dtype=np.float64) for key, column in zip(wanted, columns, strict=True)}
+
+
+def iter_rows(path: Path) -> Iterator[list[str]]:
+    """The cells of each whole and undamaged row, one row at a time."""
+    return _rows(path, len(read_header(path)))
 
 
 def parse_row(line: bytes, width: int) -> list[str] | None:

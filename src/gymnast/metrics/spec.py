@@ -20,3 +20,4 @@ class MetricSpec:
     low: float | None = None  # a value below is impossible
     high: float | None = None  # a value above is impossible
     better: Literal["higher", "lower"] | None = None
+    priority: int = 2  # 0: shown in every view … 3: only in files

@@ -35,7 +35,14 @@ VALUE_HEAD = "intrinsic"
 METRICS = (
     MetricSpec("explore/cells", "Different cells seen since the run began.", "cells", 0, low=0),
     MetricSpec("explore/weight", "Weight of the bonus's advantages in the sum.", "", 4, low=0),
-    MetricSpec("explore/bonus/mean", "Exploration bonus per step, before weight and scaling.", "", 5, low=0),
+    MetricSpec(
+        "explore/bonus/mean",
+        "Exploration bonus per step, before weight and scaling.",
+        "",
+        5,
+        low=0,
+        priority=1,
+    ),
     MetricSpec("explore/bonus/std", "Spread of the bonus over a rollout's steps.", "", 5, low=0),
     MetricSpec("explore/value/mean", "Mean value estimate of the bonus's own value head.", "", 3),
     MetricSpec(

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 METRICS = (
     MetricSpec("env/reward_scale", "Divisor of reward normalisation; in a mix, the mean.", "", 4, low=0),
-    MetricSpec("task/*/reward_scale", "Divisor of reward normalisation for this task.", "", 4, low=0),
+    MetricSpec(
+        "task/*/reward_scale", "Divisor of reward normalisation for this task.", "", 4, low=0, priority=3
+    ),
 )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from gymnast.errors import GymnastError
 from gymnast.policies.distributions import Array, build_distribution
 from gymnast.policies.frame_stack import FrameHistory, StackedRows
+from gymnast.policies.hidden import Seen
 from gymnast.policies.layout import PolicyLayout
 from gymnast.policies.memory_state import MemoryState, NoState, no_state_error
 from gymnast.policies.popart import PopArt
@@ -37,6 +38,7 @@ class Network(Protocol):
     critic_spans: list[slice]  # where the critic's own lie in both
     on_gpu: bool  # whether it computes elsewhere than where NumPy's arrays are
     wants_one_torch_thread: bool  # a small network of the torch engine on a CPU is faster so
+    learns_as_it_acts: bool  # whether both give the same outputs, but for the rounding of float32
     records: bool  # whether steps of learning can be recorded and replayed (`torch/graphs.py`)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -54,6 +56,9 @@ class Network(Protocol):
 
     def infer(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """As forward, as NumPy arrays and with nothing kept."""
+
+    def look(self, x: Array) -> Seen:
+        """What all hidden layers give for a batch of the engine's own, with nothing kept."""
 
     def backward(
         self, d_outputs: Array, d_log_std: Array | None, d_values: Array, d_features: Array | None = None

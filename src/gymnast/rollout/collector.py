@@ -243,13 +243,23 @@ class Collector:
         plain = totals - self._parts[at]
         self._totals[at] = self._parts[at] = 0
         self._episode_began[at] = now
-        task = self._task_of
+        task, terminated = self._task_of, step.terminated[over]
         return [
             Episode(
-                t, p, n, _values_of(i, step.episode_values) if step.episode_values else {}, task[start + i]
+                total,
+                own,
+                length,
+                _values_of(i, step.episode_values) if step.episode_values else {},
+                task[start + i],
+                not ended,
             )
-            for i, t, p, n in zip(
-                over.tolist(), totals.tolist(), plain.tolist(), lengths.tolist(), strict=True
+            for i, total, own, length, ended in zip(
+                over.tolist(),
+                totals.tolist(),
+                plain.tolist(),
+                lengths.tolist(),
+                terminated.tolist(),
+                strict=True,
             )
             if step.lost is None or not step.lost[i]
         ]

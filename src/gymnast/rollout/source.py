@@ -28,6 +28,7 @@ class Episode:
     length: int
     values: dict[str, float] = field(default_factory=dict)  # what the env reported (`Envs.episode_values`)
     task: int = 0  # of a mix, by number
+    truncated: bool = False  # cut off, by a time limit for example, before a terminal state
 
 
 @dataclass(frozen=True, slots=True)

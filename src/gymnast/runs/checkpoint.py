@@ -1,10 +1,11 @@
 """Checkpoints: weights and training state of one moment, complete or absent.
 
-Three files under `checkpoints/`, named by env steps, and one that checkpoints share:
+Files under `checkpoints/`, named by env steps, and one that checkpoints share:
 
     000000012288.policy.safetensors   weights and normaliser statistics: all that playing needs
     000000012288.state.safetensors    optimiser, random states, env states …: what resuming adds
     000000012288.json                 checksums of both, counters, the metrics row of that moment
+    000000012288.steps.csv            one episode, step by step; maybe absent (steps_tables.py)
     config-0123456789abcdef.yaml      the config they were trained with, named by its checksum
 
 The JSON is written last and removed first, so it exists only while the arrays it names do. A step
@@ -43,6 +44,7 @@ from gymnast.runs.files import (
 )
 from gymnast.runs.kept_configs import keep_config, kept_config_path
 from gymnast.runs.sidecar import FORMAT, PARTS, Sidecar, from_bytes, to_bytes
+from gymnast.runs.steps_tables import clear_orphans, drop_steps, steps_path
 from gymnast.runs.store import RunFolder, now
 
 _SIDECAR_NAME = re.compile(r"(\d{12,})\.json")
@@ -343,7 +345,7 @@ def set_aside(checkpoints: Iterable[Checkpoint]) -> None:
     """Rename all files of these checkpoints, the JSON first, so that they are never listed again."""
     for checkpoint in checkpoints:
         arrays = [checkpoint.arrays_path(part, copy) for copy in (0, 1) for part in PARTS]
-        for path in (checkpoint.json_path, *arrays):
+        for path in (checkpoint.json_path, *arrays, steps_path(checkpoint.run, checkpoint.env_steps)):
             set_file_aside(path)
         fsync_folder(checkpoint.run.checkpoints)
 
@@ -362,7 +364,9 @@ def _remove(checkpoints: list[Checkpoint]) -> None:
 
 
 def _mark(checkpoint: Checkpoint) -> Path:
-    """While a checkpoint is written or removed, this file tells that arrays without a JSON are no loss."""
+    """While a checkpoint is written or removed, this file tells that arrays without a JSON are no loss. What
+    was made from the checkpoint goes first."""
+    drop_steps(checkpoint.run, checkpoint.env_steps)
     mark = checkpoint.run.checkpoints / f".{checkpoint.env_steps:012d}.changing.tmp"
     write_atomic(mark, b"", durable=False)
     return mark
@@ -381,6 +385,7 @@ def _clean(run: RunFolder) -> None:
     unfinished = {int(match[1]) for name in names if (match := _CHANGING_NAME.fullmatch(name))}
     remove_leftovers(run.checkpoints)
     named = {checkpoint.env_steps for checkpoint in list_checkpoints(run)}
+    clear_orphans(run, names, named, unfinished)
     found = [match for name in names if (match := _ARRAYS_NAME.fullmatch(name))]
     twice = {int(match[1]) for match in found if match[2]} & {int(m[1]) for m in found if not m[2]}
     for match in found:

@@ -8,6 +8,10 @@ runs/
     status.json            its state: running, finished …, scores, steps
     metrics.csv            one row per update
     run.log                messages of the training
+    alerts.json            health alerts so far, with advice
+    distributions.bin      how actions, rewards, values … are distributed over the run (observe/)
+    report.md              what came of it, with its pictures in report/; written at the end
+    trackers.json          the run's ids at trackers, for a resume
     mark.json              that it was made here, by a key of the user (marks.py)
     checkpoints/           weights and training state (checkpoint.py)
     videos/                videos by env steps, best.mp4, progress.mp4; absent before the first
@@ -85,6 +89,27 @@ class RunFolder:
     @property
     def metrics_path(self) -> Path:
         return self.path / "metrics.csv"
+
+    @property
+    def alerts_path(self) -> Path:
+        return self.path / "alerts.json"
+
+    @property
+    def distributions_path(self) -> Path:
+        return self.path / "distributions.bin"
+
+    @property
+    def report_path(self) -> Path:
+        return self.path / "report.md"
+
+    @property
+    def pictures(self) -> Path:
+        """Of the report."""
+        return self.path / "report"
+
+    @property
+    def trackers_path(self) -> Path:
+        return self.path / "trackers.json"
 
     @property
     def log_path(self) -> Path:

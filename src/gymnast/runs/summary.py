@@ -1,18 +1,24 @@
-"""One run in full, and the settings in which runs differ: what `runs show` and `runs compare` print."""
+"""One run in full: what `runs show` prints."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_columns, read_header
+from gymnast.redact import redacted
 from gymnast.runs.checkpoint import Checkpoint, best_checkpoint, list_checkpoints
 from gymnast.runs.registry import RunEntry, entry_of
 from gymnast.runs.store import RunFolder
+
+_SEED, _KEY = re.compile(r"seed: [0-9]{1,18}"), re.compile(r"[a-z_]+:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +67,9 @@ class RunSummary:
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Runs side by side."""
-
-    runs: tuple[RunEntry, ...]
-    settings: dict[str, list[Any]]  # those that differ: dotted key → the value in each run, None if absent
-
-    def to_json(self) -> dict[str, Any]:
-        """What `gymnast runs compare --json` prints."""
-        return asdict(self) | {"runs": [entry.to_json() for entry in self.runs]}
-
-
 def summarise(run: RunFolder) -> RunSummary:
     """Everything that the folder of a run records."""
     info = run.info()
-    known = list_checkpoints(run)
-    best = None
-    with suppress(GymnastError):  # one that cannot be read is named below
-        best = best_checkpoint(run)
     return RunSummary(
         run=entry_of(run),
         path=str(run.path),
@@ -96,17 +86,19 @@ def summarise(run: RunFolder) -> RunSummary:
         settings=settings_of(run),
         evals=tuple(evaluations(run)),
         tasks=task_evaluations(run),
-        checkpoints=tuple(
-            replace(_checkpoint(saved), best=saved == best, last=saved == known[-1])
-            for saved in reversed(known)
-        ),
+        checkpoints=checkpoints_of(run),
     )
 
 
-def compare(runs: Sequence[RunFolder]) -> Comparison:
-    """Results of several runs and the settings in which they differ."""
-    settings = differing([settings_of(run) for run in runs])
-    return Comparison(tuple(entry_of(run) for run in runs), settings)
+def checkpoints_of(run: RunFolder) -> tuple[CheckpointInfo, ...]:
+    """Its checkpoints, newest first."""
+    known = list_checkpoints(run)
+    best = None
+    with suppress(GymnastError):  # one that cannot be read is named below
+        best = best_checkpoint(run)
+    return tuple(
+        replace(_checkpoint(saved), best=saved == best, last=saved == known[-1]) for saved in reversed(known)
+    )
 
 
 def evaluations(run: RunFolder) -> list[EvalPoint]:
@@ -131,17 +123,24 @@ def task_evaluations(run: RunFolder) -> dict[str, list[float]]:
 
 
 def settings_of(run: RunFolder) -> dict[str, Any]:
-    """The run's config with dotted keys."""
+    """The run's config with dotted keys, without secrets."""
+    text, where = run.config_text(), str(run.config_path)
+    first, _, rest = text.partition("\n")
+    # Configs of one group of seeds differ in their first line alone, and parsing takes 70 ms.
+    if _SEED.fullmatch(first) and _KEY.match(rest):
+        with suppress(GymnastError):  # it is reported for the whole text, with the right line
+            settings = _parsed(rest)
+            if "seed" not in settings:
+                return {"seed": int(first.removeprefix("seed: ")), **settings}
+    return dict(_parsed(text, where))
+
+
+@functools.lru_cache(maxsize=32)
+def _parsed(text: str, where: str = "") -> Mapping[str, Any]:
+    from gymnast.config.dump import flat_data
     from gymnast.config.reading import parse_yaml
 
-    return _flat(parse_yaml(run.config_text(), str(run.config_path)))
-
-
-def differing(settings: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The keys whose values are not the same in all, with the value of each (None where it lacks)."""
-    keys = list(dict.fromkeys(key for one in settings for key in one))
-    rows = {key: [one.get(key) for one in settings] for key in keys}
-    return {key: values for key, values in rows.items() if any(value != values[0] for value in values)}
+    return MappingProxyType(flat_data(redacted(parse_yaml(text, where))))
 
 
 def _checkpoint(saved: Checkpoint) -> CheckpointInfo:
@@ -156,12 +155,3 @@ def _checkpoint(saved: Checkpoint) -> CheckpointInfo:
 def _list(value: Any) -> list[Any]:
     """A list of run.json, which may have been edited."""
     return value if isinstance(value, list) else []
-
-
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    if not isinstance(value, dict):
-        return {prefix: value} if prefix else {}
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        flat |= _flat(item, f"{prefix}.{key}" if prefix else str(key))
-    return flat

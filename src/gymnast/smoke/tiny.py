@@ -27,7 +27,8 @@ def tiny_overrides(config: Config) -> tuple[dict[str, Any], int]:
         "stop.train_return": None,
         "checkpoint.every": 0,
         "checkpoint.seconds": 0,
-        "video.record": "never",  # so is recording
+        "checkpoint.rollout_table": False,  # so is recording
+        "video.record": "never",
     }
     fields = type(config.algo).model_fields
     if "n_epochs" in fields:

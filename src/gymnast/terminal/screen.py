@@ -14,10 +14,7 @@ import rich.table
 import rich.text
 import rich.tree
 
-from gymnast.processes import output
 from gymnast.terminal.text import PIPE_COLUMNS, escaped
-
-Styled = rich.text.Text  # what joining and cutting texts gives
 
 
 class Screen(rich.console.Console):
@@ -30,23 +27,6 @@ class Screen(rich.console.Console):
         # markup is an argument of `print` as well: whoever asks for it there does not get it
         plain = {"emoji": False, "markup": False, "highlight": False}
         return super().render_str(escaped(text, lines=True), **(options | plain))
-
-
-class LiveScreen(Screen):
-    """The user's terminal, also while standard output leads elsewhere."""
-
-    def __init__(self) -> None:
-        super().__init__(file=output.stdout())
-
-    @property  # type: ignore[misc]  # nothing sets it
-    def size(self) -> rich.console.ConsoleDimensions:
-        if not output.is_captured() or "COLUMNS" in os.environ:
-            return super().size
-        try:
-            columns, lines = os.get_terminal_size(self.file.fileno())
-        except OSError:
-            return super().size
-        return rich.console.ConsoleDimensions(columns or 80, lines or 25)  # a terminal may not know
 
 
 def screen(*, err: bool = False) -> Screen:

@@ -44,21 +44,29 @@ def record_trace_of_checkpoint(
     env = build_recorded_env(config, seed, task, pictures=frames)
     try:
         player = player_of(env, config, checkpoint, stochastic=stochastic, seed=seed)
-        return keep_trace(
+        return keep_trace_of(
+            checkpoint,
             env,
             player,
+            config,
             episodes=episodes,
             max_steps=max_steps,
             max_bytes=max_bytes,
-            run=checkpoint.run.id,
-            checkpoint=checkpoint.env_steps,
             config_sha256=sha256(read_bytes(config_path, MOST_CONFIG)),
-            **_discounts(config, checkpoint.env_steps),
         )
-    except EnvFailure as failure:
-        raise RunFailed(f"{config.env.id}: {failure}") from failure
     finally:
         env.close()
+
+
+def keep_trace_of(
+    checkpoint: Checkpoint, env: RecordedEnv, player: Player, config: Config, **how: Any
+) -> Trace:
+    """Record on an env that is built already; `how` is what `keep_trace` takes."""
+    about: dict[str, Any] = {"run": checkpoint.run.id, "checkpoint": checkpoint.env_steps}
+    try:
+        return keep_trace(env, player, **about, **_discounts(config, checkpoint.env_steps), **how)
+    except EnvFailure as failure:
+        raise RunFailed(f"{config.env.id}: {failure}") from failure
 
 
 def build_recorded_env(

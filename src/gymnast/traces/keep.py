@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -66,6 +67,7 @@ def keep_trace(
     episodes: int = 1,
     max_steps: int = 5000,
     max_bytes: int = DEFAULT_BYTES,
+    seconds: float = math.inf,
     **about: Any,
 ) -> Trace:
     """Record on an env that is built already; `about` has further fields of `TraceMeta`."""
@@ -78,7 +80,8 @@ def keep_trace(
             raise GymnastError(f"{name} must be at least {least:,}, got {value}")
     keeper = TraceKeeper(max_bytes)
     with limit_threads(player.policy.network, 1):
-        for _ in keeper.keep(iter_steps(env, player, episodes=episodes, max_steps=max_steps)):
+        steps = iter_steps(env, player, episodes=episodes, max_steps=max_steps, seconds=seconds)
+        for _ in keeper.keep(steps):
             pass
     return keeper.trace(**describe(env, player), **about)
 

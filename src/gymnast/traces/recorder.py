@@ -7,6 +7,8 @@ adds draws none.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +33,11 @@ class Player:
     value_scale: float | None = 1.0  # the critic's unit in rewards of the env; None: there is no critic
 
 
-def iter_steps(env: RecordedEnv, player: Player, *, episodes: int, max_steps: int) -> Iterator[TraceStep]:
-    """Steps of whole episodes; after `max_steps` actions in all, the running one is cut."""
+def iter_steps(
+    env: RecordedEnv, player: Player, *, episodes: int, max_steps: int, seconds: float = math.inf
+) -> Iterator[TraceStep]:
+    """Steps of whole episodes; after `max_steps` actions or so many seconds in all, one is cut."""
+    until = time.monotonic() + seconds
     policy, envs = player.policy, env.envs
     chooser = _Chooser(env, player)
     obs, state = envs.reset(), policy.start(1, critic=player.value_scale is not None)
@@ -44,7 +49,8 @@ def iter_steps(env: RecordedEnv, player: Player, *, episodes: int, max_steps: in
             value = None
             if player.value_scale is not None:
                 value = float(policy.values(shown, state).flat[0]) * player.value_scale
-            over = taken >= max_steps or (outcome is not None and outcome.done)
+            spent = taken >= max_steps or (taken > 0 and time.monotonic() >= until)
+            over = spent or (outcome is not None and outcome.done)
             chosen = None if over else chooser.choose(obs, envs.masks, state)
             yield TraceStep(
                 episode=episode,
@@ -81,7 +87,7 @@ def iter_steps(env: RecordedEnv, player: Player, *, episodes: int, max_steps: in
                 shown = result.final_obs
                 for name, values in result.episode_values.items():
                     outcome.episode_values[name] = float(values[0])
-        if taken >= max_steps:
+        if spent:
             return
         state.reset(np.ones(1, bool))
 

@@ -18,6 +18,8 @@ from gymnast.training.report import (
     as_hooks_left_it,
     make_report,
     make_update,
+    with_alerts,
+    with_metrics,
 )
 from gymnast.training.requests import AnyOf, Request
 from gymnast.training.run.outcome import Outcome, Status
@@ -63,11 +65,15 @@ def run_loop(
         state.seconds = watch.seconds
 
         report = make_report(s, update, scored, time.perf_counter() - evaluation_began)
-        if at_end and unscored is not None:  # a longer run has no score here, and hooks decide as there
+        if s.monitor is not None:  # a longer run has no score at the end, and finds what it would find there
+            alerts = s.monitor.take((unscored if at_end and unscored is not None else report).row)
+            report = with_alerts(report, s.monitor, alerts)
+        if at_end and unscored is not None:  # likewise, hooks decide as there
             commands, seen, broken = consult(s.hooks, unscored, update.hp)
             report = as_hooks_left_it(seen, report)
         else:
             commands, report, broken = consult(s.hooks, report, update.hp)
+        report = with_metrics(report, sinks.row_metrics())
         writer.take(report)
         sinks.take(report)
         stopped_by_hook = _apply(commands, s, report, writer, sinks)
@@ -113,8 +119,13 @@ def _collect_and_learn(s: Session, writer: RunWriter, watch: Watch) -> Update:
         raise
     collecting_ended = time.perf_counter()
 
-    learned = s.learner.learn(collected.rollout, hp, s.rng)
+    observation = None
+    if s.observer is not None:  # of every few updates
+        observation = s.observer.begin(state.updates + 1, collected, state.recent)
+    learned = s.learner.learn(collected.rollout, hp, s.rng, observation)
     if learned.diverged:
+        if s.monitor is not None:
+            s.monitor.diverged(state.env_steps, {**collected.metrics, **learned.metrics})
         raise RunFailed(
             f"the loss became NaN or infinite in update {state.updates + 1}, after step "
             f"{state.env_steps:,}; checkpoints before it are intact. A lower algo.lr, a lower "

@@ -8,6 +8,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from gymnast.algorithms.algorithm import Hyper
+from gymnast.metrics.alerts.alert import Alert
+from gymnast.metrics.alerts.monitor import Monitor
+from gymnast.metrics.sinks.distributions_file import Snapshot
 from gymnast.rollout.source import Collected, Episode
 from gymnast.training.evaluator import Scored
 from gymnast.training.learner import Learned
@@ -51,7 +54,8 @@ class Report:
     timing: Timing = field(default_factory=Timing)
     best_score: float | None = None
     solved: bool = False
-    alerts: tuple[tuple[str, str], ...] = ()  # metric key and message
+    alerts: tuple[Alert, ...] = ()  # active now, by id
+    distributions: Snapshot | None = None  # of actions, rewards, values …, if this update was observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +110,19 @@ def make_report(s: Session, update: Update, scored: Scored, evaluate_seconds: fl
         best_score=state.best_score,
         solved=state.solved,
         row=MappingProxyType(row),
+        distributions=update.learned.distributions,
     )
 
 
 def with_metrics(report: Report, metrics: Mapping[str, Any]) -> Report:
     """The same report with further metrics: what hooks report after they have seen it."""
     return replace(report, row=MappingProxyType({**report.row, **metrics})) if metrics else report
+
+
+def with_alerts(report: Report, monitor: Monitor, alerts: tuple[Alert, ...]) -> Report:
+    """The same report with what its metrics say about the run's health."""
+    row = MappingProxyType({**report.row, **monitor.metrics()})
+    return replace(report, row=row, alerts=alerts)
 
 
 def as_hooks_left_it(seen: Report, scored: Report) -> Report:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.algorithms.table import build_algorithm
+from gymnast.config.dump import flat_data, plain_data
 from gymnast.config.schema import Config
 from gymnast.envs.build import build_training_envs
 from gymnast.envs.contract import EnvFailure, Envs
@@ -17,6 +18,9 @@ from gymnast.envs.measure.capacity import check_fits, check_network_fits
 from gymnast.envs.single import one_per_process
 from gymnast.envs.spec import EnvSpec, read_spec
 from gymnast.errors import GymnastError
+from gymnast.metrics.alerts.facts import RunFacts
+from gymnast.metrics.alerts.monitor import Monitor
+from gymnast.observe.observer import Observer, build_observer
 from gymnast.optimizers.build import build_optimizer
 from gymnast.parts.part import PartContext
 from gymnast.parts.table import build_parts, value_heads
@@ -57,6 +61,8 @@ class Session:
     rng: np.random.Generator
     hooks: tuple[Hook, ...]
     adjustments: Adjustments  # of hyperparameters, by hooks
+    monitor: Monitor | None = None  # of the run's health
+    observer: Observer | None = None  # measures more, every few updates
     # The row of an update that a resumed run has to evaluate first: it was killed in its first evaluation.
     unscored: Mapping[str, Any] | None = None
 
@@ -108,6 +114,7 @@ class Session:
             "source": self.source.state() if with_envs else None,
             "hooks": {hook.name: hook.state() for hook in self.hooks},
             "adjustments": self.adjustments.state(),
+            "monitor": None if self.monitor is None else self.monitor.state(),
         }
 
     def restore(
@@ -125,6 +132,8 @@ class Session:
         notices += load_by_name("hook", self.hooks, state["hooks"])
         if self.hooks:  # without the hook that made it, an adjustment would stay forever
             self.adjustments.load_state(state["adjustments"])
+        if self.monitor is not None and state.get("monitor") is not None:
+            self.monitor.load_state(state["monitor"])
         if state["source"] is None:
             notices.append("new episodes start")
         elif (notice := self.source.load_state(self.learner.policy, state["source"])) is not None:
@@ -153,6 +162,16 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs, own_hooks: Sequence
     check_network_fits(layout.n_parameters)
     policy = _build_policy(config, envs, config.seed)
     learner = _build_learner(config, spec, envs, policy)
+    budget = build_budget(config.budget, envs.n_envs)
+    observer = build_observer(
+        config,
+        policy,
+        spec,
+        uses_critic=learner.uses_critic,
+        total_steps=budget.total_steps,
+        rollout_steps=envs.n_envs * config.algo.steps,
+        n_epochs=learner.hyperparameters(0, budget.schedule_steps).n_epochs,
+    )
     return Session(
         config=config,
         spec=spec,
@@ -161,12 +180,24 @@ def _build_around(config: Config, spec: EnvSpec, envs: Envs, own_hooks: Sequence
         learner=learner,
         evaluator=_build_evaluator(config, spec),
         eval_schedule=EvalSchedule(config, spec.solved_at),
-        budget=build_budget(config.budget, envs.n_envs),
+        budget=budget,
         state=TrainState(tasks=build_task_book(envs)),
         rng=np.random.default_rng([config.seed, 0x7A11]),
         hooks=build_hooks(config, own_hooks),
         adjustments=Adjustments(),
+        monitor=_build_monitor(config, spec, envs) if config.observe.alerts else None,
+        observer=observer,
     )
+
+
+def _build_monitor(config: Config, spec: EnvSpec, envs: Envs) -> Monitor:
+    facts = RunFacts(
+        flat_data(plain_data(config)),
+        rollout_steps=envs.n_envs * config.algo.steps,
+        n_envs=envs.n_envs,
+        solved_at=spec.solved_at,
+    )
+    return Monitor(facts)
 
 
 def _build_learner(config: Config, spec: EnvSpec, envs: Envs, policy: Policy) -> Learner:

@@ -47,6 +47,9 @@ class CheckpointConfig(Section):
     )
     seconds: Seconds = Field(30.0, description="Also after this many seconds without one; 0 turns it off.")
     keep: PositiveCount = Field(5, description="Newest checkpoints kept, beside the best.")
+    rollout_table: bool = Field(
+        True, description="Write a table of one episode's steps beside the kept checkpoints at the end."
+    )
 
 
 class InterventionConfig(Section):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -93,15 +94,19 @@ class TrainState:
         tasks = {} if self.tasks is None else self.tasks.metrics()
         if not self.recent:
             return tasks
-        rows = [(episode.total, episode.plain, episode.length) for episode in self.recent]
-        totals, plain, lengths = np.array(rows).T.copy()
+        rows = [(each.total, each.plain, each.length, each.truncated) for each in self.recent]
+        totals, plain, lengths, truncated = np.array(rows).T.copy()
+        mean_length = float(lengths.mean())
+        spread = lengths - mean_length
         metrics = {
             "train/return/mean": float(totals.mean()),
             "train/return/std": float(totals.std()),
             "train/return/min": float(totals.min()),
             "train/return/max": float(totals.max()),
             "train/return_plain/mean": float(plain.mean()),
-            "train/length/mean": float(lengths.mean()),
+            "train/length/mean": mean_length,
+            "train/length/std": math.sqrt(float(spread.dot(spread)) / len(rows)),
+            "env/truncated_share": float(np.add.reduce(truncated)) / len(rows),
         }
         for name in dict.fromkeys(name for episode in self.recent for name in episode.values):
             reported = [episode.values[name] for episode in self.recent if name in episode.values]
@@ -118,7 +123,7 @@ class TrainState:
     def to_json(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__slots__ if name not in ("recent", "tasks")}
         return values | {
-            "recent": [[e.total, e.plain, e.length, e.values, e.task] for e in self.recent],
+            "recent": [[e.total, e.plain, e.length, e.values, e.task, e.truncated] for e in self.recent],
             "tasks": None if self.tasks is None else self.tasks.state(),
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +15,7 @@ from gymnast.algorithms.batch import Batch
 from gymnast.algorithms.objective import Loss, kl_estimate
 from gymnast.parts.part import Forward, Part, PartLoss
 from gymnast.policies.distributions import Evaluated
+from gymnast.policies.frame_stack import StackedRows
 from gymnast.policies.policy import Optimizer, Policy
 from gymnast.spaces.masks import masked
 
@@ -25,6 +27,8 @@ class UpdateStats:
     metrics: dict[str, float]
     epochs: int  # passes that were started
     stopped_by_kl: bool
+    steps: int = 0
+    last_norm: Any = 0.0  # of the last step's gradient, before it was clipped; maybe still on a device
 
 
 def update(
@@ -36,8 +40,13 @@ def update(
     batch_size: int,
     rng: np.random.Generator,
     parts: Sequence[Part] = (),
+    *,
+    measure_start: bool = False,
 ) -> UpdateStats:
-    """Move the policy along the gradient of the algorithm and the parts' losses, minibatch by minibatch."""
+    """Move the policy along the gradient of the algorithm and the parts' losses, minibatch by minibatch.
+
+    `measure_start`: whether ratios are 1 before the first step, so that it is worth knowing if they are not.
+    """
     if batch.weights is not None and not batch.weights.any():
         return UpdateStats({}, 0, False)  # nothing to learn from: no step, and nothing to report
     network = policy.network
@@ -48,7 +57,8 @@ def update(
             batch = batch.sequences.whole(network, batch)
         # With one minibatch per epoch, every epoch sees the same one.
         whole = algo.prepare(xp, batch) if batch_size == n else None
-        steps = _Steps(policy, optimizer, algo, hp, tuple(part for part in parts if part.adds_loss))
+        adding = tuple(part for part in parts if part.adds_loss)
+        steps = _Steps(policy, optimizer, algo, hp, adding, measure_start)
         minibatches = (whole,) if whole is not None else None
         stopped = False
         epochs = 0
@@ -63,7 +73,7 @@ def update(
         metrics = steps.metrics()
         if algo.measure_after:
             metrics |= _movement(policy, batch)
-        return UpdateStats(metrics | optimizer.metrics(), epochs, stopped)
+        return UpdateStats(metrics | optimizer.metrics(), epochs, stopped, steps.steps, steps.last_norm)
 
 
 def measured_from_here(policy: Policy, batch: Batch) -> Batch:
@@ -81,12 +91,21 @@ class _Steps:
     """Gradient steps one after the other, and the means of their metrics."""
 
     def __init__(
-        self, policy: Policy, optimizer: Optimizer, algo: Algorithm, hp: Hyper, parts: tuple[Part, ...]
+        self,
+        policy: Policy,
+        optimizer: Optimizer,
+        algo: Algorithm,
+        hp: Hyper,
+        parts: tuple[Part, ...],
+        measure_start: bool,
     ) -> None:
         self.policy, self.optimizer, self.algo, self.hp, self.parts = policy, optimizer, algo, hp, parts
         self.totals: dict[str, Any] = {}
         self.largest: Any = None
         self.seen = self.steps = 0  # minibatches evaluated, and steps taken
+        self._measure_start = measure_start
+        self._start: tuple[Any, Any] | None = None  # largest ratio and lowest log ratio before the first step
+        self._last_norm: Any = 0.0
         self._graph: Any = None
         self._size = 0  # of the minibatches that the recording is for
 
@@ -100,12 +119,15 @@ class _Steps:
             return False
         norm = self.optimizer.step(self.hp.lr, self.hp.max_grad_norm, self.hp.critic_lr)
         self.steps += 1
+        self._last_norm = norm
         self.totals["opt/grad_norm"] = self.totals.get("opt/grad_norm", 0.0) + norm
         return True
 
     def _gradient(self, minibatch: Batch, prepared: bool) -> Loss | None:
         """Into the flat vector; None if target_kl stops the update here."""
         loss, new, added = self._loss(minibatch, prepared)
+        if self._measure_start and self.seen == 0:
+            self._start = loss.largest_ratio, (new.log_prob - minibatch.log_probs).min()
         self.seen += 1
         for key, value in loss.stats.items():
             self.totals[key] = self.totals.get(key, 0.0) + value
@@ -157,6 +179,8 @@ class _Steps:
             return False  # a part may do things that cannot be recorded
         if minibatch.sequences is not None or minibatch.weights is not None or self.hp.n_epochs < 2:
             return False
+        if isinstance(minibatch.x, StackedRows):
+            return False  # its frames lie elsewhere in every update
         from gymnast.policies.torch.graphs import StepGraph
 
         self._size = len(minibatch)
@@ -172,9 +196,14 @@ class _Steps:
 
     def _replay(self, minibatch: Batch) -> None:
         self._graph(minibatch)
+        self._last_norm = None  # where the recording keeps it
         self.optimizer.advance(1)
         self.seen += 1
         self.steps += 1
+
+    @property
+    def last_norm(self) -> Any:
+        return self._graph.latest("opt/grad_norm") if self._last_norm is None else self._last_norm
 
     def metrics(self) -> dict[str, float]:
         """Means over the minibatches; of the norm, over the steps that were taken."""
@@ -188,6 +217,9 @@ class _Steps:
                     totals[key] += total
         norm = totals.pop("opt/grad_norm", 0.0) / max(self.steps, 1)
         means = {key: total / self.seen for key, total in totals.items()}
+        if self._start is not None:
+            highest, lowest = float(self._start[0]), float(self._start[1])
+            means["train/ratio/start"] = max(highest - 1.0, 1.0 - math.exp(min(lowest, 0.0)))
         return means | {"train/ratio/max": largest, "opt/grad_norm": norm}
 
 

@@ -71,6 +71,14 @@ FAMILIES: tuple[Family, ...] = (
         "gymnast.envs.families.tmaze",
     ),
     Family(
+        "probes",
+        None,
+        None,
+        ("gymnast.envs.families.probe",),
+        ("gymnast/Probe",),
+        "gymnast.envs.families.probe",
+    ),
+    Family(
         "bandits",
         None,
         None,

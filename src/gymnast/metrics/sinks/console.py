@@ -1,20 +1,20 @@
 """What the terminal shows while a run trains: live, in plain lines, or nothing.
 
 The loop calls a console after every update, hundreds of times per second, so a call that draws nothing costs
-a few microseconds. Rich is imported by the live view alone: plain and quiet runs start without it.
+a few microseconds. None of them imports rich: a run starts sooner without it.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
+from gymnast.metrics.alerts.alert import Alert
 from gymnast.metrics.catalogue import spec
+from gymnast.metrics.sinks.narrative import SCORED
 from gymnast.metrics.sinks.sink import Sink, Style
 from gymnast.processes import output
 from gymnast.terminal.text import echo, escaped
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from gymnast.training.run.outcome import Outcome
 
 Row = Mapping[str, float | int | bool | None]
-NO_ALERTS: Mapping[str, str] = {}
-PLAIN_SECONDS = 5.0
-SCORED = "train/return_plain/mean"  # of the env's own rewards, as in evaluations
+NO_ALERTS: tuple[Alert, ...] = ()
 REWARDED = "train/return/mean"  # of the learner's rewards: clipped or shaped
 
 
@@ -49,16 +47,18 @@ class RunHeader:
     solved_at: float | None = None
     notices: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()  # of a mix
+    env_steps: int = 0  # already trained, of a run that is resumed
+    config: Mapping[str, Any] = field(default_factory=dict)  # plain data, secrets hidden
 
 
 class Console(Sink):
     """A sink that also shows progress within an update; methods return at once if nothing is to be drawn."""
 
     def take(self, report: Report) -> None:
-        self.updated(report.row, dict(report.alerts) if report.alerts else NO_ALERTS)
+        self.updated(report.row, report.alerts)
 
-    def updated(self, row: Row, alerts: Mapping[str, str] = NO_ALERTS) -> None:
-        """The metrics of an update, and alerts by metric key."""
+    def updated(self, row: Row, alerts: Sequence[Alert] = NO_ALERTS) -> None:
+        """The metrics of an update, and the alerts that are active after it."""
 
     def evaluating(self, done: int, total: int) -> None:
         """So many episodes of an evaluation are done."""
@@ -73,13 +73,18 @@ class Console(Sink):
         """The process continues in the foreground."""
 
 
-def build_console(quiet: bool = False, json: bool = False, keys: str = "") -> Console:
-    """The live view on a terminal, plain lines elsewhere; nothing on stdout when it is asked to be quiet.
+def build_console(quiet: bool = False, json: bool = False, keys: str = "", *, plain: bool = False) -> Console:
+    """The live view on a terminal, plain lines elsewhere or where they are asked for; nothing on stdout when
+    it is asked to be quiet.
 
     `keys` is the footer of the live view: what can be pressed, or nothing where no key can arrive.
     """
     if quiet or json:
         return QuietConsole()
+    from gymnast.metrics.sinks.plain import PlainConsole
+
+    if plain:
+        return PlainConsole()
     stdout = output.stdout()
     encoding = (stdout.encoding or "ascii").lower().replace("-", "")
     if stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb") and encoding == "utf8":
@@ -95,124 +100,6 @@ class QuietConsole(Console):
     def note(self, text: str, style: Style = "info") -> None:
         if style in ("warning", "error"):
             echo(f"{style}: {text}", err=True)
-
-
-class PlainConsole(Console):
-    """One line every few seconds and at each evaluation, without colours: for pipes, files and CI."""
-
-    def __init__(self, stream: TextIO | None = None, seconds: float = PLAIN_SECONDS) -> None:
-        self._stream = stream if stream is not None else output.stdout()
-        self._seconds = seconds
-        self._next = 0.0
-        self._row: Row = {}
-        self._shown: Row = self._row
-        self._evaluation: float | None = None
-        self._best: float | None = None
-        self._tasks: tuple[str, ...] = ()
-        self._wall_time: float | None = None
-        self._reported: set[str] = set()
-        self._writing = False
-        self._waiting: list[str] = []
-
-    def started(self, header: RunHeader) -> None:
-        self._next = time.monotonic() + self._seconds
-        self._tasks = header.tasks
-        self._wall_time = header.budget_seconds
-        header = on_one_line(header)
-        self._line(f"{header.name}: {describe(header)}")
-        self._line(f"run {header.run_id} in {header.path}")
-        for notice in header.notices:
-            self._line(f"note: {notice}")
-
-    def updated(self, row: Row, alerts: Mapping[str, str] = NO_ALERTS) -> None:
-        self._row = row
-        evaluation = row.get("eval/return/mean")
-        if alerts:
-            self._report(alerts)
-        elif self._reported:
-            self._reported.clear()
-        if evaluation is not None or time.monotonic() >= self._next:
-            self._progress()
-
-    def evaluating(self, done: int, total: int) -> None:
-        self._meanwhile("evaluating", done, total, "episodes")
-
-    def collecting(self, done: int, total: int) -> None:
-        self._meanwhile("collecting", done, total, "steps")
-
-    def note(self, text: str, style: Style = "info") -> None:
-        self._line(f"{style}: {text}" if style in ("warning", "error") else text)
-
-    def paused(self, flag: bool) -> None:
-        self._line("paused: press p to continue" if flag else "training continues")
-
-    def finished(self, outcome: Outcome) -> None:
-        if self._row is not self._shown:
-            self._progress()
-        self._line(summarise(outcome))
-
-    def _progress(self) -> None:
-        self._next = time.monotonic() + self._seconds
-        row = self._shown = self._row
-        evaluation, best = row.get("eval/return/mean"), row.get("eval/best")
-        self._evaluation = self._evaluation if evaluation is None else evaluation
-        self._best = self._best if best is None else best
-        steps = row.get("time/env_steps") or 0
-        progress = row.get("time/progress")
-        parts = [f"{progress:4.0%}"] if progress is not None else []
-        parts.append(f"{short(steps)} steps")
-        for label, key, value in (
-            ("return", SCORED, row.get(SCORED)),
-            ("shaped", REWARDED, row.get(REWARDED) if is_shaped(row) else None),
-            ("eval", "eval/return/mean", self._evaluation),
-            ("best", "eval/best", self._best),
-            ("KL", "train/kl", row.get("train/kl")),
-            ("entropy", "train/entropy", row.get("train/entropy")),
-        ):
-            if value is not None:
-                parts.append(f"{label} {number(key, value)}")
-        scores = {name: row.get(f"eval/task/{name}/return/mean") for name in self._tasks}
-        known = [f"{escaped(name)} {number('eval/best', x)}" for name, x in scores.items() if x is not None]
-        if known:
-            parts.append(f"({', '.join(known)})")
-        fps = row.get("time/fps")
-        if fps:
-            parts.append(f"{short(fps)}/s")
-        seconds = row.get("time/seconds")
-        if seconds is not None:
-            parts.append(clock(seconds))
-        left = seconds_left(row, self._wall_time)
-        if left is not None and left >= 1:
-            parts.append(f"{clock(left)} left")
-        self._line("  ".join(parts))
-
-    def _meanwhile(self, what: str, done: int, total: int, unit: str) -> None:
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + self._seconds
-            self._line(f"{what} {done:,}/{total:,} {unit}")
-
-    def _report(self, alerts: Mapping[str, str]) -> None:
-        """Each alert once, until none is active: its condition may hold for thousands of updates."""
-        for key, text in alerts.items():
-            alert = f"{key}: {text}"
-            if alert not in self._reported:
-                self._reported.add(alert)
-                self._line(f"alert: {alert}")
-
-    def _line(self, text: str) -> None:
-        """A signal handler may print in the middle of a write, where Python forbids another one."""
-        self._waiting.append(text)
-        if self._writing:
-            return
-        self._writing = True
-        try:
-            while self._waiting:
-                self._stream.write(escaped(self._waiting.pop(0), lines=True) + "\n")
-            self._stream.flush()
-        except OSError:  # no reader any more (a closed pipe, a lost terminal): keep training
-            self._stream = Path(os.devnull).open("w")  # noqa: SIM115  - stays open as long as the console
-        finally:
-            self._writing = False
 
 
 def on_one_line(header: RunHeader) -> RunHeader:

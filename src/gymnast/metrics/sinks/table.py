@@ -9,16 +9,27 @@ from typing import TYPE_CHECKING
 
 from gymnast.config.plugins import PluginConfig, build_plugin
 from gymnast.errors import GymnastError, did_you_mean
+from gymnast.metrics.sinks.distributions_file import DistributionsFile
 from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.metrics.sinks.sink import Sink
+from gymnast.metrics.sinks.trackers.settings import TRACKERS, TrackerSettings, check_tracker, refuse_dead
 
 if TYPE_CHECKING:
     from gymnast.runs.store import RunFolder
 
+
+def _tracker(run: RunFolder, name: str, settings: TrackerSettings) -> Sink:
+    from gymnast.metrics.sinks.trackers.tracker import Tracker
+
+    return Tracker(run, name, settings)
+
+
 SINKS: dict[str, Callable[..., Sink]] = {
     "metrics": lambda run: Recorder(run.metrics_path),
+    "distributions": lambda run: DistributionsFile(run.distributions_path),
+    **{name: partial(_tracker, name=name) for name in TRACKERS},
 }
-ALWAYS = ("metrics",)  # whatever the config says
+ALWAYS = ("metrics", "distributions")  # whatever the config says
 
 SinkBuilder = Callable[["RunFolder"], Sink]
 
@@ -28,6 +39,11 @@ def prepare_sinks(wanted: tuple[PluginConfig, ...]) -> list[SinkBuilder]:
     What is wrong with the section is found now, before there is one."""
     builders: list[SinkBuilder] = [SINKS[name] for name in ALWAYS]
     for plugin in wanted:
+        refuse_dead(plugin.name)
+        if plugin.name in TRACKERS:
+            settings = check_tracker(plugin.name, plugin.resolved_arguments)
+            builders.append(partial(SINKS[plugin.name], settings=settings))
+            continue
         if plugin.name not in SINKS:
             builders.append(partial(_as_it_is, build_plugin(plugin, Sink, "sinks", SINKS)))
             continue

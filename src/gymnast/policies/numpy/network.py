@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.policies.frame_stack import StackedRows
+from gymnast.policies.hidden import Hidden, Seen
 from gymnast.policies.layout import PolicyLayout, Trunk
 from gymnast.policies.numpy.trunk import NumpyTrunk, Pair, TrunkPass
 
@@ -29,6 +30,7 @@ class NumpyNetwork:
 
     xp: ModuleType = np
     on_gpu = records = wants_one_torch_thread = False
+    learns_as_it_acts = True
 
     def __init__(self, layout: PolicyLayout) -> None:
         self.layout = layout
@@ -113,6 +115,20 @@ class NumpyNetwork:
         """Top activations [B, H] of the actor's trunk in the last forward pass, until its backward pass."""
         tops = [block.actor_top for block in self._blocks]
         return tops[0] if len(tops) == 1 else np.concatenate(tops)
+
+    def look(self, x: Any) -> Seen:
+        """What all hidden layers give for a batch; until the next pass of as many rows."""
+        self._blocks = []
+        x = self._embed(x)
+        passes = [trunk.forward(x) for trunk in self._trunks]
+        activation = self.layout.config.activation
+        layers = [
+            Hidden(name, activation, buffers.h[index])
+            for trunk, done in zip(self.layout.trunks, passes, strict=True)
+            for buffers in done.layers
+            for index, name in enumerate(trunk.names)
+        ]
+        return Seen(tuple(layers), *self._action_outputs(passes[0].top[0]))
 
     def updating(self, rng: np.random.Generator) -> AbstractContextManager[None]:
         """Nothing here is random."""

@@ -54,6 +54,11 @@ class TorchEncoder:
             return self._encoders[0].features(x)
         return x if self._embedding is None else functional.embedding(x, self._embedding)
 
+    def modules_of(self, names: tuple[str, ...]) -> Iterator[tuple[str, list[nn.Module]]]:
+        """Every module of each encoder, by the encoder's name."""
+        for name, encoder in zip(names, self._encoders, strict=True):
+            yield name, [inner for module in encoder.modules.values() for inner in module.modules()]
+
     def arrange(self, x: Any) -> Any:
         """A whole rollout's input as minibatches of it are read fastest."""
         return self._encoders[0].arrange(x) if self._encoders else x

@@ -104,6 +104,10 @@ class StepGraph:
         self._sums += self._found
         torch.maximum(self._most, self._found, out=self._most)
 
+    def latest(self, name: str) -> torch.Tensor:
+        """A metric of the last call, on the GPU."""
+        return self._found[self.names.index(name)]
+
     def totals(self) -> dict[str, tuple[float, float]]:
         """Sum and maximum of every metric over all calls."""
         pairs = zip(self._sums.tolist(), self._most.tolist(), strict=True)

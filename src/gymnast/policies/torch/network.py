@@ -21,7 +21,9 @@ import torch
 from torch.nn import functional
 
 from gymnast.policies.frame_stack import StackedRows
+from gymnast.policies.hidden import Seen
 from gymnast.policies.layout import PolicyLayout
+from gymnast.policies.memory_state import InRuns
 from gymnast.policies.torch.encoder import TorchEncoder
 from gymnast.policies.torch.flat import ACTIVATIONS, NORM_EPS, FlatParameters, run_backward
 from gymnast.policies.torch.tensors import TensorParts
@@ -66,6 +68,9 @@ class TorchNetwork:
         self._dropout = layout.config.dropout
         own_encoder = layout.encoder is not None and layout.encoder.own
         self._random = self._dropout > 0 or own_encoder  # whether updates draw random numbers
+        # A GPU convolves in TF32 by default, in another way for batches of another size.
+        rounds_coarsely = precision != "f32" or (self.on_gpu and layout.encoder is not None)
+        self.learns_as_it_acts = not (self._random or layout.config.batch_norm or rounds_coarsely)
         # Modules of torch draw from its global generator, whatever else in the process does too.
         self._draws_globally = self._random and layout.encoder is not None
         self._generator = torch.Generator(self.device)
@@ -116,7 +121,7 @@ class TorchNetwork:
     def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Outputs [A, B] and log std of the actor alone, as NumPy arrays."""
         features = self.encoder.actor(self.to_engine(x))
-        outputs, log_std = self._action_outputs(self._mlp(features, self._actor))
+        outputs, log_std = self.action_outputs(self._mlp(features, self._actor))
         return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy()
 
     @torch.inference_mode()
@@ -173,6 +178,23 @@ class TorchNetwork:
         self._graph = None
         if self._fixed_std is not None and d_log_std is not None:
             torch.sum(d_log_std, 1, out=self._fixed_std.grad)
+
+    def look(self, x: Any) -> Seen:
+        """What all hidden layers give for a batch."""
+        from gymnast.policies.torch.hidden import look_into
+
+        return look_into(self, x)
+
+    def layers_of(self, name: str, h: torch.Tensor) -> list[torch.Tensor]:
+        """The activations of each hidden layer of one trunk, for what goes into it."""
+        activations = []
+        for layer in self._layers(name):
+            activations.append(h := self._mlp(h, [layer]))
+        return activations
+
+    def recalled(self, features: list[torch.Tensor], x: InRuns) -> list[torch.Tensor]:
+        """What memories make of features; only a network with a memory has samples in runs."""
+        raise NotImplementedError
 
     def to_engine(self, array: Any) -> Any:
         """A tensor on the network's device; on the CPU it shares the array's memory. A structured array
@@ -233,7 +255,7 @@ class TorchNetwork:
         """Outputs, log std, values and top activations from what goes into the trunks."""
         actor_top = self._mlp(actor_features, self._actor)
         critic_top = actor_top if self.layout.config.shared else self._mlp(critic_features, self._critic)
-        outputs, log_std = self._action_outputs(actor_top)
+        outputs, log_std = self.action_outputs(actor_top)
         if self._one_value:
             weight, bias = self.views["value_head.weight"], self.views["value_head.bias"]
             values = functional.linear(critic_top, weight, bias).squeeze(1)
@@ -261,7 +283,8 @@ class TorchNetwork:
         kept = 1.0 - self._dropout
         return h * torch.empty_like(h).bernoulli_(kept, generator=generator).div_(kept)
 
-    def _action_outputs(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def action_outputs(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Outputs [A, B] and log std from the actor's top activations."""
         outputs = self._head("action_head", hidden)
         if self._std_from_state:
             return outputs, self._head("log_std_head", hidden)

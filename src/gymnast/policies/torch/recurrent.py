@@ -35,7 +35,7 @@ class RecurrentNetwork(TorchNetwork):
     def act_from(self, x: np.ndarray, state: TorchState) -> tuple[np.ndarray, np.ndarray | None]:
         """Outputs [A, N] and log std of the actor, as NumPy arrays; the state advances one step."""
         hidden = self._step(x, state)
-        outputs, log_std = self._action_outputs(self._mlp(hidden[0], self._actor))
+        outputs, log_std = self.action_outputs(self._mlp(hidden[0], self._actor))
         return outputs.cpu().numpy(), None if log_std is None else log_std.cpu().numpy()
 
     @torch.inference_mode()
@@ -77,6 +77,9 @@ class RecurrentNetwork(TorchNetwork):
             raise GymnastError(no_state_error(len(x)))
         hidden = self.memory.run(self.encoder.both(x.x), x.runs)
         return self._heads(hidden[0], hidden[-1])
+
+    def recalled(self, features: list[torch.Tensor], x: InRuns) -> list[torch.Tensor]:
+        return self.memory.run(features, x.runs)
 
     def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         raise GymnastError(no_state_error(len(x)))

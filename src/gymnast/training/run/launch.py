@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from gymnast.config.dump import dump_config
+from gymnast.config.dump import dump_config, plain_data
 from gymnast.config.load import ResolvedConfig, variants_for_a_cpu
 from gymnast.config.schema import Config
 from gymnast.envs.measure.sameness import warn_of_same_copies
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.metrics.sinks.console import RunHeader
+from gymnast.metrics.sinks.distributions_file import truncate_after
 from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.metrics.sinks.sink import Sink, Sinks
 from gymnast.metrics.sinks.table import SinkBuilder, prepare_sinks
+from gymnast.metrics.sinks.trackers.settings import with_trackers
 from gymnast.policies.device import has_gpu, limit_threads
 from gymnast.processes import output
 from gymnast.redact import redact
@@ -33,6 +35,7 @@ from gymnast.training.notices import passed_on
 from gymnast.training.report import Report
 from gymnast.training.requests import AnyOf
 from gymnast.training.run.auto_envs import with_measured_envs
+from gymnast.training.run.end_report import end_report
 from gymnast.training.run.file_requests import FileRequests
 from gymnast.training.run.log import RunLog, append_to_log
 from gymnast.training.run.observers import Observers
@@ -54,14 +57,15 @@ def start_run(
     observers: Observers,
 ) -> tuple[RunFolder, Outcome]:
     """Train as a new run. The folder is created only when everything else is built."""
-    check_videos(resolved.config)
-    refuse_secrets(resolved.config)
+    config = _tracked(resolved.config, observers)
+    check_videos(config)
+    refuse_secrets(config)
     if (others := variants_for_a_cpu(resolved.name)) and not has_gpu(resolved.config.device):
         hint = f"this preset is made for a GPU; on a CPU use {' or '.join(others[:2])}"
         observers.console.note(hint)
     notices: list[str] = []
     with passed_on(notices.append):
-        config = with_measured_envs(resolved.config, observers.console)
+        config = with_measured_envs(config, observers.console)
         builders = prepare_sinks(config.sinks)
         session = build_session(config, observers.hooks)
         inputs = session.source.next_inputs()
@@ -105,6 +109,13 @@ def _close(session: Session, run: RunFolder | None) -> None:
             append_to_log(run.log_path, notice)
 
 
+def _tracked(config: Config, observers: Observers) -> Config:
+    """The config with the trackers that the caller asks for, which a resume has too then."""
+    if not observers.track:
+        return config
+    return config.model_copy(update={"sinks": with_trackers(config.sinks, observers.track)})
+
+
 def _first_policy(session: Session) -> str | None:
     inputs = session.source.next_inputs()
     return None if inputs is None else initial_policy_notice(session.learner.policy, *inputs)
@@ -127,6 +138,7 @@ def continue_run(
         with passed_on(notices.append):
             check_something_to_resume(run)
             config = load_run_config(run, overrides, file=config_to_resume(run, notices), trust=trust)
+            config = _tracked(config, observers)
             refuse_secrets(config)
             config = with_measured_envs(config, observers.console)
             check_videos(config)
@@ -145,6 +157,7 @@ def continue_run(
             complete = session.state.updates - (0 if session.unscored is None else 1)
             with passed_on(notices.append):
                 Recorder(run.metrics_path).truncate_after(complete)
+                truncate_after(run.distributions_path, session.state.updates)
             info = describe_process() | {
                 "budget_env_steps": session.budget.total_steps,
                 "scores_from": session.state.scores_from,
@@ -182,7 +195,7 @@ def _train(
         passed_on(log.write, partial(sinks.note, style="warning")),
         AnyOf(observers.requests, FileRequests(run)) as requests,
     ):
-        writer = RunWriter(run, session, log.write, metrics_file.sync, row)
+        writer = RunWriter(run, session, log.write, metrics_file.sync, row, sinks)
         output.send_to(partial(append_to_log, run.log_path, mark="env: "))
         try:
             writer.started(notices)
@@ -199,11 +212,16 @@ def _train(
                 log.write("".join(traceback.format_exception(error)))
             with suppress(GymnastError):  # the disk may be what failed; report the first error
                 writer.save_best()
-                writer.finish(_outcome(session, status, reason))
+                writer.finish(ended := _outcome(session, status, reason))
+                end_report(run, session, ended, log.write)
+            aborted = isinstance(error, KeyboardInterrupt)  # at once: trackers finish by themselves
+            sinks.deliver(_outcome(session, status, reason), wait=not aborted)
             raise
         writer.finish(outcome)
         writer.videos.at_end(outcome, sinks.note)
+        end_report(run, session, outcome, log.write)
         sinks.finished(outcome)
+        sinks.deliver(outcome)
     return outcome
 
 
@@ -240,5 +258,7 @@ def _header(run: RunFolder, name: str, session: Session, notices: list[str]) -> 
         budget_seconds=session.budget.wall_time,
         solved_at=session.spec.solved_at,
         tasks=tuple(session.spec.tasks),
+        env_steps=session.state.env_steps,
+        config=plain_data(config),
         notices=tuple(map(redact, notices)),  # console.log keeps what a detached run prints
     )

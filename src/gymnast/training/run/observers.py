@@ -18,3 +18,4 @@ class Observers:
     requests: Requests = field(default_factory=AnyOf)
     sinks: tuple[Sink, ...] = ()
     hooks: tuple[Hook, ...] = ()
+    track: tuple[str, ...] = ()  # trackers beside those of the config, as `--track` has them

@@ -31,8 +31,11 @@ def check_videos(config: Config) -> None:
 class RunVideos:
     """Records what the `video` section asks for."""
 
-    def __init__(self, run: RunFolder, config: Config) -> None:
+    def __init__(
+        self, run: RunFolder, config: Config, written: Callable[[Path, int], None] | None = None
+    ) -> None:
         self.run, self.config, self.settings = run, config, config.video
+        self._written = written or (lambda path, env_steps: None)
 
     def after_evaluation(self, policy: Policy, result: Result, best: bool, value_scale: float | None) -> None:
         """Record the weights that have just been evaluated; `value_scale` as `Player` has it."""
@@ -61,6 +64,7 @@ class RunVideos:
                 env.close()
             if best:
                 link_best(self.run, path)
+            self._written(path, result.env_steps)
 
     def at_end(self, outcome: Outcome, note: Callable[[str], None]) -> None:
         """Record the best checkpoint of a run that reached its end; one that was stopped is left alone."""
@@ -79,6 +83,7 @@ class RunVideos:
                 trust=True,  # this very process trained with the config
             )
             note(f"video: {_shown(video.path)}")
+            self._written(video.path, outcome.env_steps)
 
     @contextmanager
     def _warning_on_failure(self, what: str) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 from gymnast.config.dump import dump_config
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import RunFailed
+from gymnast.metrics.sinks.sink import Sinks
 from gymnast.parts.reward_scale import scale_in
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import list_checkpoints, prune, save_checkpoint
+from gymnast.runs.files import write_atomic
 from gymnast.runs.store import RunFolder
 from gymnast.training.evaluator import Result, Scored
 from gymnast.training.report import Report
@@ -34,11 +37,13 @@ class RunWriter:
         log: Callable[[str], None],
         sync_metrics: Callable[[], None],
         row: Row,
+        sinks: Sinks | None = None,
     ) -> None:
         self.run = run
+        self._sinks = sinks
         self.log = log
         self._sync_metrics = sync_metrics
-        self.videos = RunVideos(run, session.config)
+        self.videos = RunVideos(run, session.config, None if sinks is None else sinks.video)
         self._settings = session.config.checkpoint
         self._config = dump_config(session.config)
         self._saved_steps = session.state.env_steps
@@ -120,8 +125,11 @@ class RunWriter:
         else:  # scored in the background: those weights are older
             assert self._scoring is not None
             bundle, state = self._scoring, self._session.state
-            bundle["metrics"] |= result.score.metrics()
-            bundle["metrics"]["eval/solved"] = self._session.solves(result.score)
+            bundle["metrics"] |= result.score.metrics() | {  # not those of a score that arrived back then
+                "eval/env_steps": result.env_steps,
+                "eval/solved": self._session.solves(result.score),
+                "eval/best": state.best_score,
+            }
             bundle["state"]["counters"] |= {  # a resume from here must not forget the score
                 "best_score": state.best_score,
                 "best_solves_all": state.best_solves_all,
@@ -155,6 +163,7 @@ class RunWriter:
 
     def finish(self, outcome: Outcome) -> None:
         """The run's final registry entry."""
+        self._write_alerts()
         self._register(
             status="finished" if outcome.status == "solved" else outcome.status,
             reason=outcome.reason,
@@ -192,6 +201,7 @@ class RunWriter:
         self._sync_metrics()  # rows first: a checkpoint must never know more than the metrics do
         save_checkpoint(self.run, **bundle, score=score, reason=reason, config=self._config)
         prune(self.run, self._settings.keep)
+        self._write_alerts()
         state = self._session.state
         self._saved_steps, self._saved_at = state.env_steps, time.monotonic()
         self._register(
@@ -204,6 +214,15 @@ class RunWriter:
         )
         shown = "" if score is None else f", score {score:g}"
         self.log(f"checkpoint {bundle['env_steps']} ({reason}{shown})")
+        if self._sinks is not None:
+            self._sinks.checkpoint(bundle["env_steps"], reason)
+
+    def _write_alerts(self) -> None:
+        """What was found of the run's health so far, beside its metrics."""
+        monitor = self._session.monitor
+        if monitor is not None:
+            alerts = [alert.to_json() for alert in monitor.raised()]
+            write_atomic(self.run.alerts_path, json.dumps({"alerts": alerts}, indent=1), durable=False)
 
     def _register(self, **fields: Any) -> None:
         registry.update(self.run.root, self.run.id, **fields)

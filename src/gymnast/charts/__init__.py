@@ -1,0 +1,1 @@
+"""Charts of numbers: pictures (RGB arrays) and text."""
