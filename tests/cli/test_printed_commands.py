@@ -51,7 +51,7 @@ def test_next_commands_after_a_training_work(checkout: Path, how: str) -> None:
     done = shell(f"{how} train CartPole-v1:ppo --max-env-steps 256 --runs-dir 'my runs' {SHORT}", checkout)
     assert done.returncode == 0, done.stderr
     commands = printed_after(done.stdout)
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         assert command.startswith(how)
         again = shell(command, checkout)

@@ -196,7 +196,7 @@ def test_the_commands_that_are_printed_work_as_printed(
     done = gymnast(tmp_path / "my runs", "train", *words)
     assert done.returncode == 0, done.stderr
     printed = re.findall(r"^\w+ +\S+ -m (gymnast .*)$", done.stdout, re.MULTILINE)
-    assert [line.split()[1] for line in printed] == ["eval", "runs", "train"]
+    assert [line.split()[1] for line in printed] == ["eval", "runs", "train", "report"]
     for line in printed:
         again = [sys.executable, "-m", *shlex.split(line)]
         done = subprocess.run(again, check=False, capture_output=True, text=True, timeout=60)

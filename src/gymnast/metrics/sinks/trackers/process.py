@@ -14,10 +14,10 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gymnast.import_path import load_class
 from gymnast.metrics.sinks.trackers.backend import Backend, Row, TrackedRun
 from gymnast.metrics.sinks.trackers.histograms import histograms
 from gymnast.metrics.sinks.trackers.rows import RowReader
@@ -87,7 +87,8 @@ def main(fd: int) -> None:
     with suppress(OSError):
         os.nice(_NICE)
     inbox = Inbox(fd, order["settings"]["finish_seconds"])
-    backend = load_class(order["backend"], Backend, "sinks")(order["settings"])
+    module, _, name = order["backend"].partition(":")  # one of ours, named in `settings.py`
+    backend: Backend = getattr(import_module(module), name)(order["settings"])
     try:
         run = order["run"] | {"path": Path(order["run"]["path"])}
         tracked = TrackedRun(**run, config=order["config"], known=order["known"], pid=order["pid"])
