@@ -1,6 +1,7 @@
 """Trains the presets with several seeds and writes docs/results.md: `python benchmarks/results.py --help`.
 
-Every figure is of a new run: training by `gymnast train`, then a greedy evaluation of the best checkpoint
+Every figure is of a new run: training by `gymnast train`, then an evaluation of the best checkpoint, greedy
+unless the preset samples,
 by `gymnast eval` on seeds that neither training nor its own evaluations used.
 """
 
@@ -142,6 +143,7 @@ def train_and_score(row: Row, seed: int, runs_dir: Path, pinned: list[str], core
         "seconds": round(trained["seconds"], 2),
         "mean_return": score["mean_return"],
         "std_return": score["std_return"],
+        **({"sampled": True} if score["stochastic"] else {}),
         # Of a mix, the score of each task, and whether each reached its own threshold.
         **(
             {"tasks": {task["name"]: task["mean_return"] for task in score["tasks"]}}
@@ -159,8 +161,8 @@ INTRODUCTION = """\
 
 Written by `make results` from runs of {when}. Every row is the packaged preset as it is, trained until
 its evaluation reached the preset's threshold or its budget was spent. The score is the mean return ±
-standard deviation over whole episodes of the env itself (wrappers meant for training are left out), greedy,
-by the best checkpoint, on seeds not used in training. One line per training seed.
+standard deviation over whole episodes of the env itself (wrappers meant for training are left out), greedy
+unless the row says sampled, by the best checkpoint, on seeds not used in training. One line per seed.
 Aims of MuJoCo are CleanRL's returns while training, with sampled actions (environments.md): a greedy score of
 the best checkpoint is not the same measure, and usually higher.
 {machines}
@@ -182,6 +184,8 @@ def document(records: dict[str, list[dict[str, Any]]]) -> str:
             score = f"{found['mean_return']:.4g} ± {found['std_return']:.3g}"
             reached = found["mean_return"] >= row.aim and found.get("solved") is not False
             score = f"**{score}**" if reached else score
+            if found.get("sampled"):
+                score += " sampled"
             if "tasks" in found:
                 score += f" ({', '.join(f'{name} {mean:.4g}' for name, mean in found['tasks'].items())})"
             cells = [f"`gymnast train {row.ref} seed={found['seed']}`", score, f"{row.aim:g}"]

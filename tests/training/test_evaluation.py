@@ -116,7 +116,11 @@ def test_stochastic_evaluation_repeats_too(train: Train, tmp_path: Path) -> None
     seed = seed_in_training(run)
     again = api.evaluate(f"{run.id}/@best", episodes=5, stochastic=True, seed=seed, runs_dir=tmp_path)
     assert again.mean_return == run.outcome.best_score
-    assert api.evaluate(f"{run.id}/@best", episodes=5, seed=seed, runs_dir=tmp_path).returns != again.returns
+    same = api.evaluate(f"{run.id}/@best", episodes=5, seed=seed, runs_dir=tmp_path)
+    assert same.stochastic, "as the run was evaluated"
+    assert same.returns == again.returns
+    greedy = api.evaluate(f"{run.id}/@best", episodes=5, stochastic=False, seed=seed, runs_dir=tmp_path)
+    assert greedy.returns != again.returns
 
 
 def test_training_only_wrappers_are_off_and_limits_on(train: Train, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def evaluate(
     reference: str | Path | Run = "@last",
     *,
     episodes: int = 100,
-    stochastic: bool = False,
+    stochastic: bool | None = None,
     seed: int | None = None,
     n_envs: int | None = None,
     runs_dir: str | Path | None = None,
@@ -70,9 +70,10 @@ def evaluate(
     """Score a checkpoint (of a run: its best, else its last) on envs of its own.
 
     Without a seed it plays episodes of its own, the same each time: neither those of training nor those
-    that training was evaluated on, which the best checkpoint was selected by. Of a mix it plays `episodes`
-    of each task, and the score is the mean over tasks. `overrides` change settings of the run's config;
-    `trust` lets a run from elsewhere import the code that it names.
+    that training was evaluated on, which the best checkpoint was selected by. Actions are sampled or greedy
+    as in the run's own evaluations (`eval.stochastic`) unless `stochastic` is given. Of a mix it plays
+    `episodes` of each task, and the score is the mean over tasks. `overrides` change settings of the run's
+    config; `trust` lets a run from elsewhere import the code that it names.
     """
     import numpy as np
 
@@ -93,6 +94,7 @@ def evaluate(
         logging.getLogger("gymnast").warning("%s", notice)
     config = with_episode_limit(config, spec)
     seed = held_out_seed(config) if seed is None else seed
+    stochastic = config.eval.stochastic if stochastic is None else stochastic
     n_envs = config.eval.n_envs if n_envs is None else n_envs
     envs = build_evaluation_envs(config, episodes=episodes, n_envs=n_envs, seed=seed)
     try:

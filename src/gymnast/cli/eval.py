@@ -37,8 +37,13 @@ def evaluate(
         int, typer.Option(min=1, help="How many episodes; of a mix, of each of its tasks.")
     ] = 100,
     stochastic: Annotated[
-        bool, typer.Option("--stochastic", help="Sample the actions, instead of taking the most likely.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--stochastic/--greedy",
+            help="Sample the actions, or take the most likely; else as the run was evaluated.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(min=0, help="Seed of the episodes; else new ones that training never saw."),
