@@ -47,6 +47,7 @@ BASE = (
 # The layers from the bottom up. A module belongs to the longest name that it begins with; it may import its
 # own layer, those below, and BASE.
 LAYERS = (
+    ("web",),
     ("spaces",),
     ("optimizers",),
     ("policies",),
@@ -66,6 +67,7 @@ LAYERS = (
     ("doctor", "audit"),
     ("smoke",),
     ("api",),
+    ("inspect", "play"),  # pages in the browser: users of the api
     ("smoke.stages",),  # runs in a process of its own, as a user of the api
     ("cli", "__main__"),
 )
