@@ -70,7 +70,5 @@ export class FrameCache {
 
 /** A cache of a recording's rendered frames, as bitmaps. */
 export function frameCache(frames) {
-  return new FrameCache(frames.count, (index) => (
-    window.createImageBitmap(new Blob([frames.bytes(index)], { type: frames.mime }))
-  ));
+  return new FrameCache(frames.count, (index) => frames.bitmap(index));
 }
