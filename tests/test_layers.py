@@ -41,6 +41,7 @@ BASE = (
     "rollout.settings",
     "training.settings",
     "video.settings",
+    "play.settings",
     "runs.files",
 )
 
@@ -63,6 +64,7 @@ LAYERS = (
     ("traces",),
     ("video",),
     ("reports",),
+    ("recordings",),
     ("training.loop", "training.run"),
     ("doctor", "audit"),
     ("smoke",),

@@ -1,4 +1,4 @@
-"""`gymnast runs stop|pause|resume|checkpoint|watch`: control a run that another process trains."""
+"""`gymnast runs stop|pause|resume|checkpoint|evaluate|watch`: control a run that another process trains."""
 
 from __future__ import annotations
 
@@ -59,6 +59,15 @@ def checkpoint(
         echo(f"run {folder.id} {done}")
 
 
+def evaluate(
+    run: RunName, timeout: Timeout = "60", wait: Wait = True, runs_dir: RunsDir = None, as_json: Json = False
+) -> None:
+    """Have a run evaluate its policy after its update; a paused one does when it is resumed."""
+    entry = api.evaluate_run(run, wait=wait, timeout=_seconds(timeout), runs_dir=runs_dir)
+    done = "will evaluate after this update" if not wait else f"has been evaluated: {_scores(entry)}"
+    _report(entry, done, as_json)
+
+
 def watch(
     run: RunName = "@last",
     from_start: Annotated[
@@ -98,7 +107,7 @@ def watch(
     raise typer.Exit(EXIT_CODES.get(entry.status, 0))
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (stop, pause, resume, checkpoint, watch)
+COMMANDS: tuple[Callable[..., None], ...] = (stop, pause, resume, checkpoint, evaluate, watch)
 
 
 def _seconds(text: str) -> float:
@@ -109,6 +118,14 @@ def _seconds(text: str) -> float:
     if seconds <= 0:
         raise GymnastError(f"--timeout: {text!r} leaves no time to wait; use --no-wait")
     return seconds
+
+
+def _scores(entry: RunEntry) -> str:
+    from gymnast.metrics.sinks.console import number
+
+    known = (("last score", entry.last_score), ("best", entry.best_score))
+    shown = [f"{name} {number('eval/return/mean', score)}" for name, score in known if score is not None]
+    return ", ".join(shown) or "it has no score yet"
 
 
 def _not_yet(entry: RunEntry, waited: bool, will: str) -> str:

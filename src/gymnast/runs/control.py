@@ -1,4 +1,4 @@
-"""Asking a run that another process trains: stop, pause, resume, save a checkpoint; and watching it.
+"""Asking a run that another process trains: stop, pause, resume, checkpoint, evaluate; and watching it.
 
 Every function takes a run as elsewhere (`@last`, the beginning of an id, a path) or its folder. A run acts on
 requests between two updates, so an answer takes as long as an update does.
@@ -22,7 +22,13 @@ from gymnast.runs.trainer import Asked, Trainer, ask, is_paused, is_training, re
 TIMEOUT = 60.0
 _LOOK_SECONDS = 0.05
 _START_SECONDS = 10.0  # from taking the lock to the announcement
-_DOES = {"stop": "stop", "pause": "pause", "resume": "resume", "checkpoint": "save a checkpoint"}
+_DOES = {
+    "stop": "stop",
+    "pause": "pause",
+    "resume": "resume",
+    "checkpoint": "save a checkpoint",
+    "evaluate": "evaluate",
+}
 
 
 class NotAnswered(GymnastError):
@@ -81,6 +87,20 @@ def checkpoint(
     folder = _folder(run, runs_dir)
     _request(folder, "checkpoint", wait=wait, timeout=timeout)
     return list_checkpoints(folder)[-1].env_steps if wait else None
+
+
+def evaluate(
+    run: str | Path | RunFolder,
+    *,
+    wait: bool = True,
+    timeout: float = TIMEOUT,
+    runs_dir: str | Path | None = None,
+) -> RunEntry:
+    """Have a run evaluate its policy after its update; a paused one does when it is resumed. Returns its
+    state, with the new score if it was waited for."""
+    folder = _folder(run, runs_dir)
+    _request(folder, "evaluate", wait=wait, timeout=timeout)
+    return entry_of(folder)
 
 
 def watch(
