@@ -65,11 +65,13 @@ LAYERS = (
     ("video",),
     ("reports",),
     ("recordings",),
+    ("insight",),
     ("training.loop", "training.run"),
     ("doctor", "audit"),
     ("smoke",),
+    ("play",),
     ("api",),
-    ("inspect", "play"),  # pages in the browser: users of the api
+    ("inspect",),  # a page in the browser: a user of the api
     ("smoke.stages",),  # runs in a process of its own, as a user of the api
     ("cli", "__main__"),
 )

@@ -80,6 +80,16 @@ if TYPE_CHECKING:
     from gymnast.api.extend import RunHeader as RunHeader
     from gymnast.api.extend import Sink as Sink
     from gymnast.api.extend import Stop as Stop
+    from gymnast.api.insight import dead_units as dead_units
+    from gymnast.api.insight import exciting_patches as exciting_patches
+    from gymnast.api.insight import grad_cam as grad_cam
+    from gymnast.api.insight import insight_answer as insight_answer
+    from gymnast.api.insight import integrated_gradients as integrated_gradients
+    from gymnast.api.insight import layer_activations as layer_activations
+    from gymnast.api.insight import look_inside as look_inside
+    from gymnast.api.insight import memory_states as memory_states
+    from gymnast.api.insight import occlusion as occlusion
+    from gymnast.api.insight import what_can_be_seen as what_can_be_seen
     from gymnast.api.inspection import RunDetails as RunDetails
     from gymnast.api.inspection import RunMetrics as RunMetrics
     from gymnast.api.inspection import metrics_position as metrics_position
@@ -180,6 +190,8 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "trackers": "ExportedMetrics export_metrics wandb_dashboard",
     "doctor": "PROBE_TITLES Examination Finding ProbeResult examine examine_algorithms",
     "audit": "RewardAudit audit_env_rewards audit_run_rewards audit_text names_a_run",
+    "insight": "look_inside what_can_be_seen grad_cam integrated_gradients occlusion layer_activations"
+    " exciting_patches memory_states dead_units insight_answer",
     "smoke": "SMOKE_STAGES SmokeOutcome SmokePreset smoke_presets try_presets",
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names.split()}
