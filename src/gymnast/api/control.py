@@ -1,4 +1,4 @@
-"""Runs that another process trains: start one; stop, pause, resume, checkpoint, evaluate, watch it by its id."""
+"""Runs that another process trains: start one; stop, pause, resume, checkpoint, evaluate and watch it."""
 
 from __future__ import annotations
 

@@ -54,9 +54,25 @@ def _meta(recording: Recording, gamma: float | None, lam: float | None) -> dict[
         "run_gamma": own_gamma,
         "run_lam": own_lambda,
         "episodes": _episodes(trace),
-        "bounds": {name: bounds.to_json() for name, bounds in recording.bounds.items()},
+        "bounds": _bounds_of_components(recording),
+        "bounds_of": {name: bounds.to_json() for name, bounds in recording.bounds.items()},
         "rendered": recording.info.rendered,
+        "reason_no_frames": _why_no_frames(recording),
     }
+
+
+def _bounds_of_components(recording: Recording) -> dict[str, Any] | None:
+    """Of the observation's components, where it has no parts."""
+    own = recording.bounds.get("obs")
+    return None if own is None else own.to_json()
+
+
+def _why_no_frames(recording: Recording) -> str | None:
+    if recording.pictures:
+        return None
+    if "frames" in recording.trace.meta.cut:
+        return "its pictures were too large to keep"
+    return "it was recorded without pictures"
 
 
 def _episodes(trace: Trace) -> list[dict[str, Any]]:

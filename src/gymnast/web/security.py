@@ -29,9 +29,9 @@ _SESSION_SECONDS = 12 * 3600.0
 _MOST_SESSIONS = 64
 _TRIES, _TRIES_SECONDS = 5, 60.0  # wrong passwords from one address, and from all together four times as many
 
-# Styles may be inline since plotly.js sets some; scripts may not, nor come from anywhere else.
+# Scripts and styles come from this server and are never inline: a page links plotly's own styles itself.
 CONTENT_POLICY = (
-    "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:;"
+    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:;"
     " media-src 'self' blob:; connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none';"
     " frame-ancestors 'none'"
 )
