@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from gymnast.api.inspection import metrics_position as metrics_position
     from gymnast.api.inspection import metrics_since as metrics_since
     from gymnast.api.inspection import run_details as run_details
+    from gymnast.api.inspection import run_videos as run_videos
     from gymnast.api.metrics import MetricSpec as MetricSpec
     from gymnast.api.metrics import list_metrics as list_metrics
     from gymnast.api.metrics import metric_bounds as metric_bounds
@@ -104,6 +105,8 @@ if TYPE_CHECKING:
     from gymnast.api.networks import describe_network as describe_network
     from gymnast.api.networks import load_policy as load_policy
     from gymnast.api.networks import load_task_policy as load_task_policy
+    from gymnast.api.playing import PlayedGame as PlayedGame
+    from gymnast.api.playing import play as play
     from gymnast.api.recordings import Recording as Recording
     from gymnast.api.recordings import RecordingInfo as RecordingInfo
     from gymnast.api.recordings import delete_recording as delete_recording
@@ -176,13 +179,14 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "traces": "record_trace save_trace load_trace steps_table steps_csv",
     "recordings": "Recording RecordingInfo record_checkpoint keep_recording list_recordings load_recording"
     " recording_info delete_recording recording_binary recording_csv",
-    "inspection": "RunDetails RunMetrics run_details metrics_since metrics_position",
+    "inspection": "RunDetails RunMetrics run_details run_videos metrics_since metrics_position",
     "networks": "Network NetworkNode describe_network load_policy load_task_policy",
     "envs": "EnvEntry Wrapper WrapperArgument list_envs families_not_installed list_wrappers",
     "tuning": "EnvTuning TunedCell tune_envs shown_memory",
     "config": "ShownConfig Validation FormattedFile ConfigKey show_config validate_configs format_configs"
     " config_keys settings_page",
     "distributions": "Distributions read_distributions distribution_pictures",
+    "playing": "PlayedGame play",
     "metrics": "MetricSpec list_metrics metric_bounds metrics_page",
     "diagnosis": "Alert AlertRule Diagnosis diagnose list_rules alert_page alert_pages",
     "report": "RunReport read_report write_report rollout_table",

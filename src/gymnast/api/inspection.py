@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gymnast.runs.registry import RunEntry
     from gymnast.runs.store import RunFolder
 
-__all__ = ["RunDetails", "RunMetrics", "metrics_position", "metrics_since", "run_details"]
+__all__ = ["RunDetails", "RunMetrics", "metrics_position", "metrics_since", "run_details", "run_videos"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def run_details(run: str | Path | Run | RunFolder, *, runs_dir: str | Path | Non
         settings=settings,
         changed=changed_settings(settings),
         alerts=read_alerts(folder, problems.append),
-        videos=_videos(folder),
+        videos=run_videos(folder),
         report=folder.report_path if is_regular(folder.report_path) else None,
         tasks=task_names(settings),
         options=options,
@@ -111,10 +111,11 @@ def metrics_position(run: str | Path | Run | RunFolder, *, runs_dir: str | Path 
     return read_position(folder_of(run, runs_dir).metrics_path)
 
 
-def _videos(folder: RunFolder) -> dict[str, Path]:
-    """By name, the best and the progress first."""
+def run_videos(run: str | Path | Run | RunFolder, *, runs_dir: str | Path | None = None) -> dict[str, Path]:
+    """The videos that a run has by name, the best and the progress first."""
     from gymnast.runs.files import is_regular, list_folder
 
+    folder = folder_of(run, runs_dir)
     names: list[str] = []
     with suppress(GymnastError):
         names = [name for name in list_folder(folder.videos) if name.endswith(".mp4") and name[0] != "."]

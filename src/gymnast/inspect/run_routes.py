@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from gymnast import api
@@ -15,6 +14,7 @@ from gymnast.inspect.context import Inspector, answer, in_thread, inspector_of, 
 from gymnast.runs.files import read_text
 from gymnast.runs.store import RunFolder
 from gymnast.web.guard import read_json_object
+from gymnast.web.ranges import answer_ranges
 from gymnast.web.security import Refused
 
 _MOST_REPORT = 4 << 20
@@ -148,11 +148,10 @@ async def show_report(request: Request) -> Response:
 async def show_video(request: Request) -> Response:
     """With ranges, so that a browser can seek."""
     folder = inspector_of(request).run(request.path_params["run"])
-    videos: dict[str, Path] = (await in_thread(api.run_details, folder)).videos
-    video = videos.get(request.path_params["name"])
+    video = (await in_thread(api.run_videos, folder)).get(request.path_params["name"])
     if video is None:
         raise Refused(404, f"run {folder.id} has no such video")
-    return FileResponse(video, media_type="video/mp4")
+    return await in_thread(answer_ranges, request, video, "video/mp4")
 
 
 async def control(request: Request) -> Response:
