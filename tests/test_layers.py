@@ -70,8 +70,7 @@ LAYERS = (
     ("doctor", "audit"),
     ("smoke",),
     ("play",),
-    ("api",),
-    ("inspect",),  # a page in the browser: a user of the api
+    ("api", "inspect"),  # the inspector is a user of the api, which starts it
     ("smoke.stages",),  # runs in a process of its own, as a user of the api
     ("cli", "__main__"),
 )

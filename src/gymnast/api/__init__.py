@@ -96,6 +96,8 @@ if TYPE_CHECKING:
     from gymnast.api.inspection import metrics_since as metrics_since
     from gymnast.api.inspection import run_details as run_details
     from gymnast.api.inspection import run_videos as run_videos
+    from gymnast.api.inspector import inspect_runs as inspect_runs
+    from gymnast.api.inspector import inspector_server as inspector_server
     from gymnast.api.metrics import MetricSpec as MetricSpec
     from gymnast.api.metrics import list_metrics as list_metrics
     from gymnast.api.metrics import metric_bounds as metric_bounds
@@ -179,6 +181,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "traces": "record_trace save_trace load_trace steps_table steps_csv",
     "recordings": "Recording RecordingInfo record_checkpoint keep_recording list_recordings load_recording"
     " recording_info delete_recording recording_binary recording_csv",
+    "inspector": "inspect_runs inspector_server",
     "inspection": "RunDetails RunMetrics run_details run_videos metrics_since metrics_position",
     "networks": "Network NetworkNode describe_network load_policy load_task_policy",
     "envs": "EnvEntry Wrapper WrapperArgument list_envs families_not_installed list_wrappers",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gymnast import api
 from gymnast.cli.completion import complete_run
 from gymnast.cli.options import RunsDir
 
@@ -48,15 +49,12 @@ def inspect(
       gymnast inspect --port 8800 --no-browser
       gymnast inspect --host 0.0.0.0 --password-env INSPECT_PASSWORD
     """
-    from gymnast.inspect.serve import inspect_runs
-    from gymnast.web.server import read_password
-
-    inspect_runs(
+    api.inspect_runs(
         run,
         runs_dir=runs_dir,
         host=host,
         port=port,
-        password=read_password(password_env),
+        password_env=password_env,
         trust=trust,
         browser=browser,
     )
