@@ -11,9 +11,9 @@ from gymnast.insight.subject import Subject
 from gymnast.insight.targets import offered_targets
 
 HINT = (
-    "Saliency is a hint, not an explanation. It shows what one output is sensitive to at one step; methods disagree"
-    " with each other, and what lights up need not be what the agent acts on (Atrey et al., 2020). Test a guess by"
-    " changing the game, not by looking at more maps."
+    "Saliency is a hint, not an explanation: it shows what one output is sensitive to at one step. Methods"
+    " disagree with each other, and what lights up need not be what the agent acts on (Atrey et al., 2020)."
+    " Test a guess by changing the game."
 )
 _NO_IMAGE = "the network reads no image"
 _NO_CONVOLUTION = "the network reads its image without convolutions"
@@ -36,7 +36,9 @@ def views(subject: Subject) -> list[View]:
     if no_maps is None and all(layer.field is None for layer in subject.layers):
         no_fields = "how the layers of this encoder follow each other is not known"
     nothing = why_no_attribution(subject) or _no_captum()
-    no_memory = None if subject.network.memory is not None else "the policy has no memory (policy.memory: none)"
+    no_memory = (
+        None if subject.network.memory is not None else "the policy has no memory (policy.memory: none)"
+    )
     return [
         View("grad_cam", "Grad-CAM", nothing or (no_maps and f"{no_maps}; use integrated gradients")),
         View("integrated_gradients", "Integrated gradients", nothing),
@@ -58,9 +60,7 @@ def describe_subject(subject: Subject) -> dict[str, Any]:
             {"name": str(known.target), "label": known.label, "reason": known.reason}
             for known in offered_targets(subject.trace)
         ],
-        "views": [
-            {"name": view.name, "title": view.title, "reason": view.reason} for view in views(subject)
-        ],
+        "views": [{"name": view.name, "title": view.title, "reason": view.reason} for view in views(subject)],
         "parts": [
             {"name": part.name, "kind": part.kind, "frames": part.frames, "components": len(part.components)}
             for part in subject.inputs.parts

@@ -15,7 +15,14 @@ from gymnast.insight.quiet import random_numbers_kept
 from gymnast.insight.subject import Subject, batch, chunks
 from gymnast.observe.network import LEAST_STD, SATURATED
 
-_NAMES = {nn.Tanh: "tanh", nn.ReLU: "relu", nn.LeakyReLU: "leaky_relu", nn.ELU: "elu", nn.SiLU: "silu", nn.GELU: "gelu"}
+_NAMES = {
+    nn.Tanh: "tanh",
+    nn.ReLU: "relu",
+    nn.LeakyReLU: "leaky_relu",
+    nn.ELU: "elu",
+    nn.SiLU: "silu",
+    nn.GELU: "gelu",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class LayerActivations:
 
     @property
     def winners(self) -> np.ndarray | None:
-        """[h, w]: the filter that is strongest at each place, -1 where none is above 0; None without places."""
+        """[h, w]: the strongest filter at each place, -1 where none is above 0; None without places."""
         if self.values.ndim != 3:
             return None
         return np.where(self.values.max(0) > 0, self.values.argmax(0), -1)
@@ -93,7 +100,9 @@ def unit_reports(subject: Subject) -> list[UnitReport]:
             least[name] = torch.minimum(least[name], low) if name in least else low
             wide = flat.to(torch.float64)
             sums = [wide.sum(1), (wide * wide).sum(1)]
-            moments[name] = [a + b for a, b in zip(moments[name], sums, strict=True)] if name in moments else sums
+            moments[name] = (
+                [a + b for a, b in zip(moments[name], sums, strict=True)] if name in moments else sums
+            )
     reports = []
     for name, kind in kinds.items():
         if kind == "relu":
@@ -122,7 +131,7 @@ def _all_layers(subject: Subject, rows: np.ndarray) -> Iterator[tuple[str, str |
             yield layer.name, _NAMES.get(type(layer.output)), given[layer.name]
         features = network.features(parts)
         last = [_activation_at_end(network.modules_of(name)) for name in network.encoders]
-        for name, own, kind in zip(network.encoders, features, last, strict=True):
+        for name, own, kind in zip(network.encoders, features, last, strict=False):
             yield f"{name} features", kind, own
         below = network.remembered(features, states)
         for name, own in zip(network.layout.memories, below, strict=False):

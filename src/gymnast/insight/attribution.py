@@ -97,7 +97,9 @@ def grad_cam(
     needed = _encoder_of(subject, wanted)
     chosen = choose_layer(subject.layers, layer, needed)
     if chosen.encoder != needed:
-        raise GymnastError(f"layer {chosen.name}: the target {wanted} does not depend on it; use one of {needed}")
+        raise GymnastError(
+            f"layer {chosen.name}: the target {wanted} does not depend on it; use one of {needed}"
+        )
     if rows is None:
         rows = subject.trace.steps if wanted.kind == "action" else np.arange(len(subject.trace))
     for row in rows.tolist():

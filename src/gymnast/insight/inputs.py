@@ -65,7 +65,9 @@ class TraceInputs:
         """The mean of all rows, [1, …] each."""
         sums: list[torch.Tensor] = []
         for start in range(0, len(self), 256):
-            parts = [part.sum(0, dtype=torch.float64) for part in self.batch(range(len(self))[start : start + 256])]
+            parts = [
+                part.sum(0, dtype=torch.float64) for part in self.batch(range(len(self))[start : start + 256])
+            ]
             sums = parts if not sums else [a + b for a, b in zip(sums, parts, strict=True)]
         return tuple((total / len(self)).to(torch.float32)[None] for total in sums)
 
@@ -75,7 +77,7 @@ class TraceInputs:
         return all(bool((seen == seen[:1]).all()) for seen in self._seen.values())
 
     def images(self, name: str) -> np.ndarray:
-        """The observations' own images of a part [R, F, H, W, C] as the env gave them, F frames of the env's."""
+        """The images of a part [R, F, H, W, C], F frames of the env's own in each observation."""
         part = next(part for part in self._layout.inputs if part.leaf.name == name)
         form, seen = part.image, self._seen[name]
         assert form is not None
@@ -105,7 +107,7 @@ class TraceInputs:
     def _joined_part(self, trace: Trace) -> PartInput:
         k = self._layout.config.frame_stack
         if self._layout.n_embeddings:
-            return PartInput("", "index", 1, _choices("observation", self._layout.n_embeddings))
+            return PartInput("", "index", 1, tuple(_choices("observation", self._layout.n_embeddings)))
         names = [name for part in self._layout.inputs for name in _component_names(part, trace)]
         return PartInput("", "vector", k, _over_frames(names, k))
 
@@ -132,17 +134,20 @@ class TraceInputs:
 
     def _check(self) -> None:
         """Raise GymnastError unless the network reads what the trace has."""
+        pairs: list[tuple[str, tuple[int, ...]]]
         if self.joined:
-            wanted = () if self._layout.n_embeddings else (sum(part.width for part in self._layout.inputs),)
+            wanted: tuple[int, ...] = (
+                () if self._layout.n_embeddings else (sum(part.width for part in self._layout.inputs),)
+            )
             pairs = [("", wanted)]
         else:
             pairs = [(part.leaf.name, _seen_shape(part)) for part in self._layout.inputs]
-        for name, wanted in pairs:
+        for name, shape in pairs:
             own = self._seen[name].shape[1:]
-            if own != wanted:
+            if own != shape:
                 raise GymnastError(
-                    f"the policy reads '{name or 'observation'}' of shape {wanted}, the trace has {own}: this is"
-                    " not the policy that was recorded"
+                    f"the policy reads '{name or 'observation'}' of shape {shape}, the trace has {own}:"
+                    " this is not the policy that was recorded"
                 )
 
 

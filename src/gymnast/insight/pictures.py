@@ -8,7 +8,15 @@ from gymnast.insight.subject import Subject
 
 # One colour for each channel of an image that is neither gray nor RGB, such as MinAtar's.
 _PALETTE = np.array(
-    [(230, 97, 1), (94, 160, 255), (120, 200, 80), (200, 120, 220), (240, 200, 60), (80, 210, 200), (255, 130, 150)],
+    [
+        (230, 97, 1),
+        (94, 160, 255),
+        (120, 200, 80),
+        (200, 120, 220),
+        (240, 200, 60),
+        (80, 210, 200),
+        (255, 130, 150),
+    ],
     np.float32,
 )
 _DIM = 64  # images whose values all lie below are brightened: an object's number is not a shade
@@ -24,7 +32,7 @@ def frames_in_observation(subject: Subject, name: str) -> int:
 
 
 def observed_pictures(subject: Subject, name: str, rows: np.ndarray, *, newest: bool = True) -> np.ndarray:
-    """[N, H, W, 1 or 3] uint8: the newest frame that was observed at each row; else all [N, F, H, W, 1 or 3]."""
+    """Pictures [N, H, W, 1 or 3] of the newest frame in each observation; else [N, F, …] of all."""
     images = subject.inputs.images(name)  # [R, F, H, W, C]
     r, f, height, width, channels = images.shape
     frames = frames_in_observation(subject, name)

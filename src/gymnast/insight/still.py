@@ -97,9 +97,7 @@ class StillNetwork:
         return outputs, None if fixed is None else fixed[:, None], values
 
     def trunk(self, name: str, h: torch.Tensor) -> torch.Tensor:
-        for h in self.trunk_layers(name, h):
-            pass
-        return h
+        return [h, *self.trunk_layers(name, h)][-1]
 
     def trunk_layers(self, name: str, h: torch.Tensor) -> Iterator[torch.Tensor]:
         """What each hidden layer of an MLP gives."""

@@ -119,8 +119,8 @@ def study(policy: Policy, trace: Trace, choices: slice | None = None) -> Subject
     n_own = form.n_logits if choices is None else choices.stop - choices.start
     if (n_own, form.n_means) != (len(trace.meta.choices), len(trace.meta.numbers)):
         raise GymnastError(
-            f"the policy has {n_own} choices and {form.n_means} real numbers in an action, the trace"
-            f" {len(trace.meta.choices)} and {len(trace.meta.numbers)}: this is not the policy that was recorded"
+            f"the policy has {n_own} choices and {form.n_means} real numbers in an action, the trace has"
+            f" {len(trace.meta.choices)} and {len(trace.meta.numbers)}: it was not recorded of this policy"
         )
     with random_numbers_kept():
         network = StillNetwork(policy.layout, policy.network.arrays())
