@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -128,6 +129,7 @@ def play(
             config_dirs=config_dir or (),
         ),
     )
+    gc.collect()  # envs refer to themselves, and ALE complains of those that are left at exit
     if as_json:
         echo_json(played.to_json(), indent=None)
     else:

@@ -53,7 +53,7 @@ class BrowserPlay:
             routes=[
                 Route("/api/screenshot", self._screenshot),
                 Route("/api/login", log_in, methods=["GET", "POST"]),
-                socket_route("/api/play", self._room.welcome, access),
+                socket_route("/api/play", access, self._room.welcome),
                 Assets({"/": PAGE, "/web/": SHARED}).route(),
             ],
             exception_handlers=ERROR_HANDLERS,
@@ -83,6 +83,7 @@ class BrowserPlay:
 
     def _end(self, why: str) -> None:
         self._controls.ask("quit", why)
+        self._room.opened.set()
         if self._thread.ident is not None:
             self._thread.join()
 
@@ -97,7 +98,10 @@ class BrowserPlay:
     def _play(self) -> None:
         try:
             with self._sitting.game.threads():
-                self._run(self._sitting.begin())
+                loop = self._sitting.begin()
+                self._publish(loop)
+                self._room.opened.wait()  # nothing is played before somebody sees it
+                self._run(loop)
         except BaseException as error:
             self._failure = error
         try:

@@ -20,7 +20,7 @@ _MOST_PRESSES = 8  # that wait for their turn; more would be played long after t
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One thing to do: pause, continue, step, restart, driver, take_over, speed, slower, faster, quit."""
+    """One thing to do: pause, hold, release, step, restart, driver, take_over, speed … quit."""
 
     name: str
     value: Any = None
@@ -88,6 +88,11 @@ class Controls:
         """The next key that was pressed, for games that wait for one."""
         with self._wake:
             return self._presses.popleft() if self._presses else None
+
+    def touched(self, keys: set[str]) -> bool:
+        """Whether one of these keys is down or was pressed since anybody asked."""
+        with self._wake:
+            return bool(keys & {*self._held, *self._presses})
 
     def renew(self) -> None:
         """Start the lease now: a game that continues has not been silent yet."""

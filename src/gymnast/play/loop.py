@@ -20,6 +20,8 @@ from gymnast.play.session import Session
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 END_SECONDS = 1.0  # the last picture of an episode is shown for so long
+PAUSED = "paused"  # by the player; other pauses end with the first key of the game
+READY = "press a key of the game to begin"
 _IDLE_SECONDS = 0.05
 _MOST_SEED = 2**31
 
@@ -49,7 +51,8 @@ class GameLoop:
         self.fps, self.speed = fps, speed
         self.version = 0  # counts whatever may be seen
         self.ended: str | None = None  # why it is over
-        self.paused: str | None = None  # why it stands still
+        # Why it stands still. A person gets the time to put the fingers on the keys.
+        self.paused: str | None = READY if self._in_real_time else None
         self.waiting: str | None = None  # what it waits for
         self.notice: str | None = None  # what went wrong with the last thing asked for
         self._limits, self._clock = limits or Limits(), clock
@@ -71,7 +74,7 @@ class GameLoop:
             return 0.0
         if self._in_real_time and not self.paused and (why := self.controls.silent()) is not None:
             self._pause(why)
-        if self.paused:
+        if self.paused and not self._wakes():
             return _IDLE_SECONDS
         now = self._clock()
         if self.session.over:
@@ -85,6 +88,14 @@ class GameLoop:
         # Time that was lost is not caught up with.
         self._due = max(self._due + self.interval, now)
         return max(0.0, self._due - self._clock())
+
+    def _wakes(self) -> bool:
+        """Whether a person who was waited for is back at the keys."""
+        back = self.paused != PAUSED and self.session.driver == "human" and self.controls.silent() is None
+        if back and self.controls.touched(self.session.game.keymap.keys):
+            self._continue()
+            self.version += 1
+        return self.paused is None
 
     @property
     def interval(self) -> float:
@@ -169,9 +180,13 @@ class GameLoop:
                 if self.paused:
                     self._continue()
                 else:
-                    self._pause("paused")
+                    self._pause(PAUSED)
             case "hold":
-                self._pause(str(value))
+                if not self.paused:
+                    self._pause(str(value))
+            case "release":
+                if self.paused == value:
+                    self._continue()
             case "step":
                 self._single_step()
             case "restart":
@@ -197,7 +212,7 @@ class GameLoop:
 
     def _single_step(self) -> None:
         """One step, and stand still again."""
-        self._pause("paused")
+        self._pause(PAUSED)
         if self.ended is not None:
             return
         if self.session.over:

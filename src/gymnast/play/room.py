@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from contextlib import suppress
 from typing import Any
@@ -14,7 +15,10 @@ from gymnast.play.keyboard import BY_CODE
 from gymnast.web.guard import receive_object
 from gymnast.web.security import Refused
 
-_COMMANDS = frozenset(("pause", "hold", "step", "restart", "take_over", "driver", "speed", "slower", "faster", "quit"))
+_COMMANDS = frozenset(
+    ("pause", "step", "restart", "take_over", "driver", "speed", "slower", "faster", "quit")
+)
+_NOBODY = "nobody is watching"
 _MOST_KEYS = 32
 
 
@@ -57,6 +61,7 @@ class Room:
         self._holder: Visitor | None = None
         self._frame: bytes | None = None
         self.empty_since: float | None = None  # None: somebody is here, or nobody was yet
+        self.opened = threading.Event()  # once the first has come
 
     @property
     def count(self) -> int:
@@ -73,6 +78,8 @@ class Room:
         visitor = Visitor(socket)
         self._visitors.append(visitor)
         self.empty_since = None
+        self.opened.set()
+        self._controls.ask("release", _NOBODY)
         if self._holder is None:
             self._holder = visitor
         visitor.say({"hello": self._hello})
@@ -93,6 +100,7 @@ class Room:
         self._visitors.remove(visitor)
         if not self._visitors:
             self.empty_since = time.monotonic()
+            self._controls.ask("hold", _NOBODY)
         if self._holder is visitor:
             self._holder = None
             self._controls.lose("the page that had the controls was closed")
