@@ -104,7 +104,9 @@ def play(
     _check_choice("where", where, PLACES)
     if where == "headless":
         if mode == "human" or versus:
-            raise GymnastError("a person needs a picture: leave out --headless, or use --mode policy or random")
+            raise GymnastError(
+                "a person needs a picture: leave out --headless, or use --mode policy or random"
+            )
         if episodes is None and max_steps is None:
             limits = Limits(HEADLESS_EPISODES)
     checkpoint, config = _played(reference, overrides, runs_dir, config_dirs, trust)

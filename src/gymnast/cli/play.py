@@ -24,8 +24,8 @@ def play(
         list[str] | None,
         typer.Argument(
             metavar="[RUN|CONFIG] [KEY=VALUE]...",
-            help="A run (an id, @last, RUN/CKPT, a path), else a preset, a config file or any env id; the last"
-            " run if not given. Then settings to change.",
+            help="A run (an id, @last, RUN/CKPT, a path), else a preset, a config file or any env id;"
+            " the last run if not given. Then settings to change.",
             autocompletion=complete_reference,
         ),
     ] = None,
@@ -71,7 +71,7 @@ def play(
     ] = None,
     max_steps: Annotated[int | None, typer.Option(min=1, help="End after so many steps in all.")] = None,
     host: Annotated[str, typer.Option(help="Another address needs --password-env.")] = "127.0.0.1",
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Else 8765, or any that is free.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Else 8765, or any free one.")] = None,
     password_env: Annotated[
         str | None, typer.Option("--password-env", metavar="NAME", help="Variable with the password.")
     ] = None,
@@ -153,9 +153,7 @@ def _show(played: PlayedGame) -> None:
         parts = "   " + ", ".join(f"{k} {shown(v)}" for k, v in episode["parts"].items())
         parts = parts if len(episode["parts"]) > 1 else ""
         left = "   left before its end" if episode["ended"] == "cut" else ""
-        echo(
-            f"{index:>4}  return {shown(episode['return'])}, {episode['length']:,} steps{parts}{by}{left}"
-        )
+        echo(f"{index:>4}  return {shown(episode['return'])}, {episode['length']:,} steps{parts}{by}{left}")
     values = played.to_json()
     if len(played.whole) > 1:
         echo(f"mean  {shown(values['mean_return'])} ± {shown(values['std_return'])}")

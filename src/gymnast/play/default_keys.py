@@ -58,10 +58,10 @@ def keys_for(names: Sequence[str], taken: Iterable[str] = ()) -> dict[str, str]:
                 used.add(key)
                 break
     for name in names:
-        key = found.get(name) or next((key for key in _POOL if key not in used), None)
-        if key is not None:
-            found[name] = key
-            used.add(key)
+        spare = found.get(name) or next((key for key in _POOL if key not in used), None)
+        if spare is not None:
+            found[name] = spare
+            used.add(spare)
     return {name: found[name] for name in names if name in found}
 
 

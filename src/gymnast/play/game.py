@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import numpy as np
 
 from gymnast.config.schema import Config
 from gymnast.envs.families.table import registered_family
@@ -42,12 +44,21 @@ class Game:
     turn_based: bool
     training: bool  # whether the env is as in training: shaped, clipped
     closed: bool = False
+    # Of a game for two: takes what a person does on the other side; None: there is one side.
+    rival: Callable[[np.ndarray], None] | None = None
     note: str | None = None  # what a person should know, such as what the policy has never seen
 
     @property
     def drivers(self) -> tuple[Driver, ...]:
         """Who can play."""
+        if self.rival is not None:
+            return DRIVERS[:1]
         return DRIVERS if self.player is not None else DRIVERS[1:]
+
+    @property
+    def steered(self) -> bool:
+        """Whether a person has a side of their own, whoever drives."""
+        return self.rival is not None
 
     def reseed(self, seed: int) -> None:
         """From the next reset on, env and sampling follow from another seed."""
@@ -57,7 +68,7 @@ class Game:
             self.player = replace(self.player, rng=sampling_rng(seed, steps))
 
     def maker(self) -> DecisionMaker:
-        """Who decides unless an action is given: the policy wherever there is one, so that it is up to date."""
+        """Who decides unless an action is given: the policy wherever there is one, to keep it up to date."""
         return self.chance() if self.player is None else PolicyDecides(self.env, self.player)
 
     def chance(self) -> ChanceDecides:

@@ -12,7 +12,7 @@ def encode_jpeg(picture: np.ndarray) -> bytes:
     import pygame
 
     height, width = picture.shape[:2]
-    surface = pygame.image.frombuffer(np.ascontiguousarray(picture), (width, height), "RGB")
+    surface = pygame.image.frombuffer(picture.tobytes(), (width, height), "RGB")
     file = BytesIO()
     pygame.image.save(surface, file, "frame.jpg")
     return file.getvalue()

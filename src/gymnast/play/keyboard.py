@@ -57,7 +57,7 @@ CONTROLS: dict[str, tuple[str, str]] = {
     "faster": ("equal", "faster"),
     "screenshot": ("f2", "screenshot"),
 }
-RESERVED = {key: what for key, what in CONTROLS.values()}
+RESERVED = dict(CONTROLS.values())
 
 
 def known_key(name: str, setting: str) -> str:

@@ -20,7 +20,19 @@ from gymnast.play.default_keys import axis_keys, keys_for, second_keys
 from gymnast.play.keyboard import KEYS, known_key
 from gymnast.traces.action_text import ActionNames
 
-_NEUTRAL = {"noop", "nothing", "none", "no op", "no torque", "no push", "stay", "idle", "still", "coast", "wait"}
+_NEUTRAL = {
+    "noop",
+    "nothing",
+    "none",
+    "no op",
+    "no torque",
+    "no push",
+    "stay",
+    "idle",
+    "still",
+    "coast",
+    "wait",
+}
 _ALE = re.compile(r"(UP|DOWN)?(LEFT|RIGHT)?(FIRE)?")
 _SETTING = "play.keys"
 
@@ -63,9 +75,9 @@ class KeyMap:
         found = _changed([*buttons, *axes], changes)
         pairs = axis_keys([len(signs) < 2 for signs in ways.values()], found.values())
         for (name, signs), pair in zip(ways.items(), pairs, strict=True):
-            for sign, key in zip("-+", pair or (), strict=False):
+            for sign, own in zip("-+", pair or (), strict=False):
                 if sign in signs:
-                    found.setdefault(f"{name}{sign}", key)
+                    found.setdefault(f"{name}{sign}", own)
         found |= keys_for([button for button in buttons if button not in found], found.values())
         extra = second_keys(found.values())
         self._by_button = {

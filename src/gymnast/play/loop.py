@@ -91,7 +91,8 @@ class GameLoop:
 
     def _wakes(self) -> bool:
         """Whether a person who was waited for is back at the keys."""
-        back = self.paused != PAUSED and self.session.driver == "human" and self.controls.silent() is None
+        person = self.session.driver == "human" or self.session.game.steered
+        back = self.paused != PAUSED and person and self.controls.silent() is None
         if back and self.controls.touched(self.session.game.keymap.keys):
             self._continue()
             self.version += 1
@@ -104,11 +105,16 @@ class GameLoop:
 
     @property
     def _in_real_time(self) -> bool:
-        return self.session.driver == "human" and not self.session.game.turn_based
+        game = self.session.game
+        return game.steered or (self.session.driver == "human" and not game.turn_based)
 
     def _act(self) -> bool:
         """One step; False: it has to wait for a key."""
         session = self.session
+        if (rival := session.game.rival) is not None:
+            action = session.game.keymap.action(self.controls.held())
+            if action is not None:
+                rival(action)
         if session.driver != "human":
             self._step(None)
             return True

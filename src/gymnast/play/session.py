@@ -47,7 +47,7 @@ class Session:
     ) -> None:
         """`keep` gets every step once it is known what was done there."""
         if driver not in game.drivers:
-            raise GymnastError(f"there is no policy to play {game.env.id}: name a run, or use random or human")
+            raise GymnastError(f"there is no policy for {game.env.id}: name a run, or use random or human")
         self.game, self.driver = game, driver
         self.first_seed = game.env.seed
         self.episodes: list[PlayedEpisode] = []  # those that are over
@@ -55,6 +55,7 @@ class Session:
         self._keep, self._on_episode = keep, on_episode
         self._kept = 0  # episodes that `keep` got; numbers in a trace run on over restarts
         self._steps: Generator[TraceStep, np.ndarray | None, None] | None = None
+        self._moment: TraceStep
         self._begin()
 
     @property
@@ -142,7 +143,8 @@ class Session:
     def set_driver(self, driver: Driver) -> None:
         """From the next step on."""
         if driver not in self.game.drivers:
-            raise GymnastError("there is no policy to hand over to: a run has one")
+            reason = "you play against it" if self.game.rival else "there is no policy: a run has one"
+            raise GymnastError(f"{driver} cannot drive here: {reason}")
         self.driver = driver
 
     def _begin(self) -> None:

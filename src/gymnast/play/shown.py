@@ -28,6 +28,7 @@ def about_game(game: Game) -> dict[str, Any]:
         "training": game.training,
         "drivers": list(game.drivers),
         "turn_based": game.turn_based,
+        "versus": game.steered,
         "fps": game.env.fps,
         "choices": list(game.env.actions.choices[:_MOST_CHOICES]),
         "numbers": list(game.env.actions.numbers),
@@ -84,5 +85,3 @@ def moment_of(loop: GameLoop) -> dict[str, Any]:
 
 def _numbers(values: np.ndarray) -> list[float | None]:
     return [float(v) if np.isfinite(v) else None for v in values]
-
-

@@ -33,9 +33,7 @@ class Sitting:
 
     def begin(self) -> GameLoop:
         """Start the first episode."""
-        return GameLoop(
-            self.start(), self.controls, fps=self.fps, speed=self.speed, limits=self.limits
-        )
+        return GameLoop(self.start(), self.controls, fps=self.fps, speed=self.speed, limits=self.limits)
 
     def start(self) -> Session:
         """The session alone, for whoever needs no clock."""

@@ -118,20 +118,28 @@ class Window:
         height, width = min(picture.shape[0], self._area[0]), min(picture.shape[1], self._area[1])
         frame[max(top, 0) : max(top, 0) + height, :width] = picture[:height, :width]
         frame[:, self._area[1] :] = self._panel(moment_of(self.loop))
-        image = self._pygame.image.frombuffer(frame, frame.shape[1::-1], "RGB")
+        image = self._pygame.image.frombuffer(frame.tobytes(), frame.shape[1::-1], "RGB")
         self._surface.blit(image, (0, 0))
         self._pygame.display.flip()
 
     def _panel(self, now: dict[str, Any]) -> np.ndarray:
-        game, height = self.loop.session.game, self._area[0]
+        height = self._area[0]
         canvas = Canvas(PANEL_WIDTH, height, PANEL)
         who = {"human": "you play", "policy": "the policy plays", "random": "chance plays"}[now["driver"]]
         state = now["ended"] or now["paused"] or now["notice"] or now["waiting"] or self._saved
         canvas.text(who, 16, 14, 26, ACCENT)
-        canvas.text(state or f"{now['speed']:g}×", 16, 40, 20, WARM if state else FAINT, width=PANEL_WIDTH - 32)
-        rows = [("episode", f"{now['episode']}"), ("step", f"{now['step']:,}"), ("return", _short(now["return"]))]
-        rows += [("reward", _short(now["reward"])), ("value", _short(now["value"])), ("action", now["action"] or "–")]
-        rows += [(f"  {name}", f"{_short(value)}  Σ {_short(now['part_sums'].get(name))}") for name, value in now["parts"].items()]
+        shown = state or f"{now['speed']:g}×"
+        canvas.text(shown, 16, 40, 20, WARM if state else FAINT, width=PANEL_WIDTH - 32)
+        rows = [
+            ("episode", f"{now['episode']}"),
+            ("step", f"{now['step']:,}"),
+            ("return", _short(now["return"])),
+            ("reward", _short(now["reward"])),
+            ("value", _short(now["value"])),
+            ("action", now["action"] or "–"),
+        ]
+        for name, value in now["parts"].items():
+            rows.append((f"  {name}", f"{_short(value)}, in all {_short(now['part_sums'].get(name))}"))
         y = 68
         for name, value in rows:
             canvas.text(name, 16, y, 20, FAINT)
@@ -144,7 +152,6 @@ class Window:
             canvas.text(keys, 16, y, 18, ACCENT, width=100)
             canvas.text(does, 120, y, 18, FAINT, width=PANEL_WIDTH - 136)
             y += 19
-        assert game is not None
         return canvas.array()
 
     def _bars(self, canvas: Canvas, now: dict[str, Any], y: int) -> int:

@@ -89,6 +89,7 @@ export class Panels {
       ),
     );
     byId("policy-panel").hidden = !about.run;
+    byId("take_over").hidden = about.drivers.length < 2;
     byId("strip-name").textContent = about.run ? "value" : "return";
   }
 
@@ -111,7 +112,7 @@ export class Panels {
     }
     document.body.dataset.driver = moment.driver;
     if (moment.notice) this.notice(capital(moment.notice));
-    this.veil(veilOf(moment, about.controls));
+    this.veil(veilOf(moment, about.controls, about.versus));
     this.choices(about, moment);
     this.parts(moment);
     this.episodes(moment);

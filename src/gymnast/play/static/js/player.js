@@ -90,6 +90,9 @@ function command(name, value) {
   if (name !== "quit") game.focus({ preventScroll: true });
 }
 
+/** Whether the keys of this page steer anything. */
+const steering = () => Boolean(moment) && (moment.driver === "human" || about.versus);
+
 const typing = (target) => target instanceof HTMLInputElement;
 
 window.addEventListener("keydown", (event) => {
@@ -118,7 +121,7 @@ function sendKeys() {
 /** Without the keyboard nobody steers: the game must not run on with a key that seems held. */
 function lose() {
   keys.clear();
-  if (role === "control" && moment?.driver === "human") socket.send({ lost: true });
+  if (role === "control" && steering()) socket.send({ lost: true });
 }
 
 window.addEventListener("blur", lose);
@@ -128,7 +131,7 @@ byId("claim").addEventListener("click", () => socket.send({ claim: true }));
 
 // Saying all the time what is held keeps the lease; a tab that hangs falls silent by itself.
 setInterval(() => {
-  if (role === "control" && moment?.driver === "human" && document.hasFocus()) sendKeys();
+  if (role === "control" && steering() && document.hasFocus()) sendKeys();
 }, 50);
 
 new ResizeObserver(fit).observe(byId("screen"));

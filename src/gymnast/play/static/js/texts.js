@@ -17,12 +17,12 @@ export function readSeed(text) {
 }
 
 /** What is laid over the picture: {text, hint}, or null if the game runs. */
-export function veilOf(moment, controls) {
+export function veilOf(moment, controls, versus = false) {
   const pause = controls.pause?.key ?? "Esc";
   if (moment.ended) return { text: "The end", hint: `${moment.ended}; this page can be closed` };
   if (moment.paused) {
     if (moment.paused === "paused") return { text: "Paused", hint: `${pause} continues` };
-    const human = moment.driver === "human";
+    const human = moment.driver === "human" || versus;
     return { text: capital(moment.paused), hint: human ? "a key of the game continues" : `${pause} continues` };
   }
   if (moment.over) {
