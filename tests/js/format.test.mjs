@@ -16,7 +16,7 @@ test("numbers are short and honest", () => {
 });
 
 test("times are relative", () => {
-  assert.equal(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T02:30:00Z")), "2 hours ago");
+  assert.equal(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T02:30:00Z")), "2 h ago");
   assert.equal(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:00:30Z")), "just now");
   assert.equal(ago("nonsense"), "");
 });

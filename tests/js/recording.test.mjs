@@ -22,15 +22,15 @@ test("what the network reads is found where it equals the observation", () => {
   assert.equal(recording.row("missing", 0), null);
 });
 
-test("stacked observations repeat the first one at the beginning, as Trace.stack does", () => {
-  const recording = sample({ meta: { frame_stack: 3 } });
-  assert.deepEqual(recording.stack(0).map((one) => one.row), [0, 0, 0]);
-  assert.deepEqual(recording.stack(2).map((one) => [one.row, one.action]), [[0, null], [1, "left"], [2, "right"]]);
-  assert.deepEqual(recording.stack(4).map((one) => one.row), [4, 4, 4]); // not across episodes
+test("stacked frames come with the action that led to each", () => {
+  const index = { data: Int32Array.from({ length: 14 }, (_, i) => Math.floor(i / 2) - 1 + (i % 2)), shape: [7, 2] };
+  const recording = sample({ arrays: { "stack/index": index }, texts: { "stack/action": Array.from({ length: 14 }, (_, i) => (i < 2 ? "" : `a${i}`)) } });
+  assert.deepEqual(recording.stack(0), [{ row: -1, action: null }, { row: 0, action: null }]);
+  assert.deepEqual(recording.stack(2), [{ row: 1, action: "a4" }, { row: 2, action: "a5" }]);
 });
 
-test("frames inside an observation are blank before the first", () => {
-  const recording = sample({ meta: { observation_stack: 3 } });
-  assert.deepEqual(recording.stack(1).map((one) => [one.frame, one.blank, one.action]),
-    [[0, true, null], [1, false, null], [2, false, "left"]]);
+test("without a stack it is the observation alone", () => {
+  const recording = sample();
+  assert.deepEqual(recording.stack(0), [{ row: 0, action: null }]);
+  assert.deepEqual(recording.stack(2), [{ row: 2, action: "right" }]);
 });

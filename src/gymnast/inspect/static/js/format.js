@@ -40,15 +40,18 @@ export function percent(value) {
   return `${share >= 99.95 || share === 0 ? share.toFixed(0) : share.toFixed(1)} %`;
 }
 
-/** "3 minutes ago" for a time in ISO form or seconds. */
+/** A number without zeros that say nothing: for figures that stand alone. */
+export function short(value) { return number(value).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""); }
+
+/** "3 min ago" for a time in ISO form or seconds. */
 export function ago(time, now = Date.now()) {
   const then = typeof time === "number" ? time * 1000 : Date.parse(time);
   if (!Number.isFinite(then)) return "";
   const seconds = Math.max(0, (now - then) / 1000);
-  for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
+  for (const [unit, size] of [["day", 86400], ["h", 3600], ["min", 60]]) {
     if (seconds >= size) {
       const count = Math.floor(seconds / size);
-      return `${count} ${unit}${count === 1 ? "" : "s"} ago`;
+      return `${count} ${unit}${unit === "day" && count > 1 ? "s" : ""} ago`;
     }
   }
   return "just now";

@@ -88,21 +88,15 @@ export class Recording {
     return "";
   }
 
-  /** The frames that the policy saw at once, oldest first: `{row, frame, action, blank}`. As `Trace.stack` in Python. */
+  /** The frames that the policy saw at once, oldest first: `{row, action}`; row -1 where there was none yet. */
   stack(row) {
-    const { frame_stack: stacked = 1, observation_stack: inside = 1 } = this.meta;
-    const found = [];
-    for (let back = stacked - 1; back >= 0; back -= 1) {
-      const at = row - Math.min(back, this.stepInEpisode(row));
-      const own = this.stepInEpisode(at);
-      for (let frame = 0; frame < inside; frame += 1) {
-        const older = inside - 1 - frame;
-        const blank = older > own;
-        const first = blank || older === own;
-        found.push({ row: at, frame, blank, action: first ? null : this.label(at - older - 1) });
-      }
-    }
-    return found;
+    const index = this.arrays["stack/index"];
+    if (!index) return [{ row, action: this.stepInEpisode(row) ? this.label(row - 1) : null }];
+    const size = index.shape[1];
+    return Array.from({ length: size }, (_, place) => {
+      const at = row * size + place;
+      return { row: index.data[at], action: this.texts["stack/action"]?.[at] || null };
+    });
   }
 
   /** Columns of the table that begin with `prefix/`, without it. */

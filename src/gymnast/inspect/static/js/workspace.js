@@ -2,7 +2,7 @@
 
 import { address, download } from "/web/api.js";
 import { clear, h, icon, iconButton, notify } from "./dom.js";
-import { integer, number } from "./format.js";
+import { integer, short } from "./format.js";
 import { mountActions } from "./views/actions.js";
 import { mountFrame } from "./views/frame.js";
 import { mountInfo } from "./views/info.js";
@@ -12,10 +12,11 @@ import { mountSeen } from "./views/seen.js";
 import { mountStrips } from "./views/strips.js";
 import { mountTable } from "./views/table.js";
 
-const VIEWS = [
-  ["frame", "Frame", mountFrame], ["seen", "What the policy sees", mountSeen], ["actions", "Policy", mountActions],
-  ["observation", "Observation", mountObservation], ["info", "Info", mountInfo], ["curves", "Curves", mountStrips],
-  ["steps", "Steps", mountTable],
+// Three columns where there is room; in a narrow place they are one list.
+const COLUMNS = [
+  [["frame", "Frame", mountFrame], ["seen", "What the policy sees", mountSeen], ["info", "Info", mountInfo]],
+  [["actions", "Policy", mountActions], ["observation", "Observation", mountObservation]],
+  [["curves", "Curves", mountStrips], ["steps", "Steps", mountTable]],
 ];
 
 export function mountWorkspace(element, app) {
@@ -57,20 +58,23 @@ function buildColumn(app, store) {
     onpointerdown: () => app.group.activate(store),
   }, head(app, store), h("div", { class: "recording-scroll" }, readout, panels));
   const views = [mountReadout(readout, store)];
-  for (const [name, label, mount] of VIEWS) {
+  for (const own of COLUMNS) panels.append(h("div", { class: "panel-column" }, own.map(panel)));
+  function panel([name, label, mount]) {
     const body = h("div", { class: "panel-body" });
     const heading = h("header", {}, h("h3", {}, label));
-    panels.append(h("section", { class: `panel view view-${name}`, "aria-label": label, dataset: { view: name } }, heading, body));
+    const section = h("section", { class: `panel view view-${name}`, "aria-label": label, dataset: { view: name } }, heading, body);
     // Views measure themselves, so they are mounted once their place is in the page.
     queueMicrotask(() => {
       try {
         const view = mount(body, store);
         if (view.control) heading.append(view.control);
+        section.classList.toggle("brief", Boolean(view.brief));
         views.push(view);
       } catch (error) {
         body.append(h("p", { class: "nothing" }, `This cannot be shown: ${error.message}`));
       }
     });
+    return section;
   }
   return { element: column, destroy() { views.forEach((view) => view.destroy()); } };
 }
@@ -84,7 +88,7 @@ function head(app, store) {
   const { recording } = store;
   const { meta, summary } = recording;
   const episodes = meta.episodes ?? [];
-  const returns = episodes.map((episode) => number(episode.return));
+  const returns = episodes.map((episode) => short(episode.return));
   const field = (name, symbol, value) => h("label", { class: "inline-field", title: `${name}: returns and advantages are computed again with it` }, symbol,
     h("input", { type: "number", min: "0", max: "1", step: "0.001", name, value: value ?? "", class: "number", "aria-label": name }));
   const gamma = field("gamma", "γ", store.gamma ?? meta.gamma);

@@ -2,7 +2,7 @@
 
 import { address, getJson, post, remove } from "/web/api.js";
 import { clear, h, icon, iconButton, notify, segmented, setText } from "../dom.js";
-import { ago, integer, number } from "../format.js";
+import { ago, integer, short } from "../format.js";
 import { parseOverrides, parseValue } from "./overrides.js";
 
 export function mountRecord(element, app) {
@@ -50,7 +50,7 @@ const field = (label, control, help) => h("label", { class: "field" }, h("span",
 function form(app, details, recordings, kept) {
   const { checkpoints, env_options: options = [], tasks = [], run } = details;
   const newest = [...checkpoints].sort((a, b) => b.env_steps - a.env_steps);
-  const describe = (one) => `${integer(one.env_steps)} steps${one.score === null || one.score === undefined ? "" : ` · score ${number(one.score)}`}${one.is_best ? " · best" : ""}${one.is_last ? " · last" : ""}`;
+  const describe = (one) => `${integer(one.env_steps)} steps${one.score === null || one.score === undefined ? "" : ` · score ${short(one.score)}`}${one.is_best ? " · best" : ""}${one.is_last ? " · last" : ""}`;
   const best = newest.find((one) => one.is_best) ?? newest[0];
   const select = (name, extra) => h("select", { name }, extra, newest.map((one) => h("option", { value: one.name }, describe(one))));
   const checkpoint = select("checkpoint");
@@ -156,7 +156,7 @@ class Job {
       const state = await getJson(address(["jobs", job]));
       this.onProgress(state.done ?? 0, state.total ?? request.steps);
       if (state.state === "done") return typeof state.recording === "string" ? { id: state.recording, ...request } : state.recording;
-      if (state.state !== "running" && state.state !== "waiting") throw new Error(state.error ?? `The recording ended: ${state.state}.`);
+      if (!["running", "queued"].includes(state.state)) throw new Error(state.error ?? `The recording ended: ${state.state}.`);
     }
   }
 
@@ -182,7 +182,7 @@ function recordingList(app, { run }) {
   };
   const line = (one) => h("div", { class: "kept-line", dataset: { recording: one.id } },
     h("button", { type: "button", class: "kept-main", onclick: () => open(one, false), title: "Open" },
-      h("span", { class: "kept-top" }, h("strong", { class: "number" }, `return ${number(one.return)}`), h("span", { class: "number" }, `${integer(one.steps)} steps`)),
+      h("span", { class: "kept-top" }, h("strong", { class: "number" }, `return ${short(one.return)}`), h("span", { class: "number" }, `${integer(one.steps)} steps`)),
       h("span", { class: "muted small" }, one.checkpoint === null || one.checkpoint === undefined ? "" : `checkpoint ${integer(one.checkpoint)} · `,
         `seed ${one.seed} · ${one.stochastic ? "sampled" : "greedy"} · ${ago(one.created)}`)),
     h("button", { type: "button", class: "quiet", title: "Open beside what is open", onclick: () => open(one, true) }, icon("columns"), "beside"),

@@ -1,7 +1,7 @@
 // Curves of one or more runs, either x axis, with alerts on the time line; they grow while a run trains.
 
 import { clear, colour, h, onTheme, segmented } from "../dom.js";
-import { number } from "../format.js";
+import { short } from "../format.js";
 import { CONFIG, layout, plotly, SERIES } from "./plot.js";
 import { AXES, groups } from "./series.js";
 
@@ -46,7 +46,7 @@ export function mountCurves(element, state) {
         return { x, y, name: series.id, mode: few ? "lines+markers" : "lines", type: "scatter", line: { color: colour(SERIES[index % 6]), width: 1.7 },
           marker: { size: 4 }, hovertemplate: `%{y:.5~g}<extra>${runs.length > 1 ? series.id.replace(/[<>&%]/g, "") : ""}</extra>` };
       });
-      last.textContent = traces[0]?.y.length ? number(traces[0].y.at(-1)) : "";
+      last.textContent = traces[0]?.y.length ? short(traces[0].y.at(-1)) : "";
       Plotly.react(plot, traces, layout({
         xaxis: { title: { text: AXES[axis][1], font: { size: 10.5, color: colour("muted") }, standoff: 4 } },
         yaxis: { type: log ? "log" : "linear" }, shapes: alertLines(state.alerts(), runs[0], axis), uirevision: `${axis}${log}`,

@@ -2,6 +2,7 @@
 
 import { address, getJson } from "/web/api.js";
 import { clear, colour, h, onTheme } from "../dom.js";
+import { densities, turned } from "./density.js";
 import { CONFIG, layout, plotly, scale } from "./plot.js";
 
 export async function mountDistributions(element, run) {
@@ -15,27 +16,39 @@ export async function mountDistributions(element, run) {
   const boxes = names.map((entry) => {
     const name = typeof entry === "string" ? entry : entry.name;
     const plot = h("div", { class: "plot tall" });
-    return { name, plot, box: h("section", { class: "panel chart", "aria-label": name, dataset: { distribution: name } }, h("header", {}, h("h3", { class: "mono" }, name)), plot) };
+    const which = h("select", { hidden: true, "aria-label": `Component of ${name}`, onchange: () => drawHeat(Plotly, plot, { ...own.data, z: own.data.parts[which.selectedIndex] }) });
+    const own = { name, plot, which };
+    own.box = h("section", { class: "panel chart", "aria-label": name, dataset: { distribution: name } }, h("header", {}, h("h3", { class: "mono" }, name), h("span", { class: "spring" }), which), plot);
+    return own;
   });
   clear(element, h("div", { class: "chart-grid wide" }, boxes.map(({ box }) => box)));
-  const draw = () => { for (const one of boxes) if (one.data) drawHeat(Plotly, one.plot, one.data); };
+  const draw = () => { for (const { data, plot, which } of boxes) if (data) drawHeat(Plotly, plot, data.parts ? { ...data, z: data.parts[Math.max(0, which.selectedIndex)] } : data); };
   const leave = onTheme(draw);
   for (const one of boxes) {
     getJson(address(["runs", run, "distributions", one.name]))
-      .then((data) => { one.data = data; drawHeat(Plotly, one.plot, data); })
+      .then((data) => {
+        one.data = data;
+        if (data.parts?.length > 1) {
+          one.which.hidden = false;
+          one.which.replaceChildren(...data.labels.slice(0, data.parts.length).map((label) => h("option", {}, label)));
+        }
+        drawHeat(Plotly, one.plot, data);
+      })
       .catch((error) => clear(one.plot, h("p", { class: "problem" }, error.message)));
   }
   return { destroy() { leave(); for (const { plot } of boxes) Plotly.purge(plot); } };
 }
 
-function drawHeat(Plotly, plot, { x, edges, labels, z }) {
-  // One row per moment as it is stored; a heat map wants one per bin.
-  const bins = labels?.length ?? (edges ? edges.length - 1 : z[0]?.length ?? 0);
-  const turned = z.length === bins && z.length !== x.length ? z : Array.from({ length: bins }, (_, bin) => z.map((row) => row[bin]));
-  const y = labels?.length ? labels.map(String) : edges ? middles(edges) : turned.map((_, index) => index);
-  Plotly.react(plot, [{ type: "heatmap", x, y, z: turned, colorscale: scale(), showscale: false, hovertemplate: "%{x} steps, %{y}: %{z:.3~g}<extra></extra>", zsmooth: false }], layout({
-    hovermode: "closest", xaxis: { title: { text: "env steps", font: { size: 10.5, color: colour("muted") }, standoff: 4 }, showgrid: false }, yaxis: { showgrid: false, ...(labels?.length ? { type: "category" } : {}) },
+function drawHeat(Plotly, plot, { x, quantiles, labels, z }) {
+  const { y, heat, category } = quantiles ? { ...densities(z), category: false } : { y: labels.map(unmarked), heat: turned(z, labels.length), category: true };
+  Plotly.react(plot, [{
+    type: "heatmap", x, y, z: heat, colorscale: scale(), showscale: false, hoverongaps: false, zsmooth: false,
+    hovertemplate: quantiles ? "%{x} steps, near %{y:.4~g}: %{z:.1%} of all<extra></extra>" : "%{x} steps, %{y}: %{z:.4~g}<extra></extra>",
+  }], layout({
+    hovermode: "closest", xaxis: { title: { text: "env steps", font: { size: 10.5, color: colour("muted") }, standoff: 4 }, showgrid: false },
+    yaxis: { showgrid: false, zeroline: false, ...(category ? { type: "category" } : {}) },
   }), CONFIG);
 }
 
-function middles(edges) { return edges.slice(0, -1).map((edge, index) => (edge + edges[index + 1]) / 2); }
+/** plotly reads a few tags in labels; names of a run stay plain. */
+function unmarked(label) { return String(label).replace(/[<>&]/g, " "); }

@@ -2,7 +2,7 @@
 
 import { address, getJson, openSocket, post } from "/web/api.js";
 import { clear, h, notify, setText } from "../dom.js";
-import { compact, integer, number } from "../format.js";
+import { compact, integer, short } from "../format.js";
 import { mountAlerts } from "./alerts.js";
 import { mountCurves } from "./curves.js";
 import { mountDistributions } from "./distributions.js";
@@ -158,7 +158,7 @@ function headline(app, element) {
       progress(run);
       const pair = (name, value) => h("div", {}, h("dt", {}, name), h("dd", { class: "number" }, value));
       clear(figures, pair("status", run.live ? `${run.status}, live` : run.status), pair("algorithm", run.algo ?? "–"), pair("seed", String(run.seed ?? "–")),
-        pair("best", number(run.best)), pair("last", number(run.last)), pair("checkpoints", String(checkpoints.length)));
+        pair("best", short(run.best)), pair("last", short(run.last)), pair("checkpoints", String(checkpoints.length)));
       for (const button of buttons) {
         const paused = run.status === "paused";
         button.hidden = !run.live || (button.dataset.action === "pause" && paused) || (button.dataset.action === "resume" && !paused);

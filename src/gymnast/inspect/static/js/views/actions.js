@@ -65,7 +65,7 @@ function choiceBars(element, recording, choices) {
       const share = h("span", { class: "number" });
       const tags = h("span", { class: "tags" });
       const line = h("div", { class: "bar", role: "listitem" }, h("span", { class: "name", title: label }, label),
-        h("span", { class: "track" }, fill), share, tags);
+        h("span", { class: "track" }, fill, tags), share);
       list.append(line);
       return { fill, share, tags, line };
     });
@@ -88,6 +88,7 @@ function choiceBars(element, recording, choices) {
           line.dataset.key = key;
           for (const [name, on] of Object.entries(is)) line.classList.toggle(name, on);
           setText(tags, [is.chosen && "chosen", is.greedy && "greedy"].filter(Boolean).join(" · "));
+          tags.hidden = !tags.textContent;
         });
       });
     },

@@ -43,9 +43,8 @@ export function mountFrame(element, store) {
 }
 
 export function whyNone({ meta }) {
-  if (meta.reason_no_frames) return meta.reason_no_frames;
   if (meta.cut?.includes("frames")) {
     return "The frames were dropped: with them the recording would be larger than its limit. Record fewer steps to see them.";
   }
-  return "There are no frames: this environment has no picture of itself.";
+  return `There are no frames${meta.reason_no_frames ? `: ${meta.reason_no_frames}` : ""}. The other views show what happened.`;
 }

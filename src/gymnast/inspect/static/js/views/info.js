@@ -45,5 +45,5 @@ export function mountInfo(element, store) {
     element.dataset.row = String(step);
   };
   show(store.step);
-  return { destroy: store.subscribe(show) };
+  return { brief: recording.infos.every((info) => !Object.keys(info ?? {}).length) && !ofEpisode.length, destroy: store.subscribe(show) };
 }

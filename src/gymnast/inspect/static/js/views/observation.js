@@ -21,19 +21,19 @@ export function mountObservation(element, store) {
     } else if (size > MOST) views.push(heatPart(element, recording, name, size));
     else views.push(linesPart(element, recording, part, name, size));
   }
-  if (!parts.length && !texts.length) element.append(h("p", { class: "nothing" }, "The recording has no observations."));
+  if (!parts.length && !texts.length) element.append(h("p", { class: "nothing" }, recording.meta.left_out?.obs ? `Not sent: ${recording.meta.left_out.obs}.` : "The recording has no observations."));
   const show = (step) => {
     for (const view of views) view.show(step);
     element.dataset.row = String(step);
   };
   show(store.step);
   const leave = [store.subscribe(show), ...views.map((view) => view.destroy).filter(Boolean)];
-  return { destroy() { leave.forEach((fn) => fn()); } };
+  return { brief: !views.length, destroy() { leave.forEach((fn) => fn()); } };
 }
 
 /** Low and high of each component: those of its space where they are finite, otherwise what occurred. */
 export function componentBounds(recording, name, part, size) {
-  const declared = recording.meta.bounds?.[part] ?? (part ? null : recording.meta.bounds);
+  const declared = recording.meta.bounds_of?.[name] ?? (part ? null : recording.meta.bounds);
   const data = recording.arrays[name].data;
   const found = [];
   for (let index = 0; index < size; index += 1) {
@@ -52,7 +52,9 @@ function linesPart(element, recording, part, name, size) {
   const fits = name === "obs" && names.length === size;
   const bounds = componentBounds(recording, name, part, size);
   const seenName = name.replace(/^obs/, "seen");
-  const seen = recording.arrays[seenName] && recording.shape(seenName).reduce((p, n) => p * n, 1) === size;
+  const comparable = recording.arrays[seenName] && recording.shape(seenName).reduce((p, n) => p * n, 1) === size;
+  const differs = comparable && recording.arrays[seenName].data.some((value, index) => Math.abs(value - recording.arrays[name].data[index]) > 1e-6);
+  const seen = comparable && differs;
   const table = h("div", { class: `components${seen ? " with-seen" : ""}`, role: "table", "aria-label": "Components of the observation" });
   if (seen) table.append(h("div", { class: "component head", role: "row" }, h("span"), h("span"), h("span", {}, "env"), h("span", {}, "network")));
   const lines = bounds.map(({ low, high, known }, index) => {
@@ -66,6 +68,8 @@ function linesPart(element, recording, part, name, size) {
     return { fill, value, read };
   });
   element.append(table);
+  if (comparable && !differs) element.append(h("p", { class: "nothing small" }, "The network reads these numbers as they are."));
+  else if (!comparable && recording.shape(seenName)) element.append(h("p", { class: "nothing small" }, `The network reads this as ${recording.shape(seenName).join(" × ")} numbers (one-hot).`));
   return {
     show(step) {
       const data = recording.row(name, step);

@@ -14,14 +14,15 @@ export function mountSeen(element, store) {
   const images = imageParts(recording);
   const { frame_stack: stacked = 1, observation_stack: inside = 1 } = recording.meta;
   if (!images.length) {
-    element.append(h("p", { class: "nothing" }, stacked > 1
+    const left = recording.meta.left_out?.obs;
+    element.append(h("p", { class: "nothing" }, left ? `The observations were not sent: ${left}.` : stacked > 1
       ? `The policy sees the numbers of the last ${stacked} observations at once; they are listed under Observation.`
       : "This policy sees no picture: it reads the numbers that are listed under Observation."));
-    return { destroy() {} };
+    return { brief: true, destroy() {} };
   }
   const cells = [];
   const count = stacked * inside;
-  const list = h("div", { class: "seen-frames", role: "list" });
+  const list = h("div", { class: "seen-frames", role: "list", dataset: count * images.length <= 4 ? { few: "" } : {} });
   for (let index = 0; index < count; index += 1) {
     const canvases = images.map(([part, , form]) => {
       const canvas = h("canvas", { width: form.width, height: form.height, class: "pixel", "aria-label": part || "frame" });
@@ -33,20 +34,22 @@ export function mountSeen(element, store) {
     cells.push({ canvases, caption });
   }
   element.append(list);
+  const layered = images.find(([, name, form]) => form.channels > 3 && inside === 1 || form.channels === 2);
+  if (layered) element.append(h("p", { class: "small muted legend-line" }, `${layered[2].channels} layers, each in a colour of its own.`));
 
   const show = (step) => {
     const stack = recording.stack(step);
     cells.forEach(({ canvases, caption }, index) => {
-      const { row, frame, action, blank } = stack[index];
+      const { row, action } = stack[index];
+      const blank = row < 0;
       images.forEach(([, name, form], at) => {
-        const bytes = recording.arrays[recording.meta.same?.[name] ?? name].data instanceof Uint8Array;
-        // Frames inside one observation are its channels, in groups of as many colours as a frame has.
-        const colours = form.channels / inside;
-        const options = { bytes, channel: inside > 1 && colours === 1 ? frame : null };
-        const rgba = toRgba(recording.row(name, row), form, options);
-        const context = canvases[at].getContext("2d");
-        context.putImageData(new ImageData(rgba, form.width, form.height), 0, 0);
         canvases[at].classList.toggle("blank", blank);
+        if (blank) return;
+        const bytes = recording.arrays[name].data instanceof Uint8Array;
+        // Of frames inside one observation the row's newest is the last channel; the others belong to earlier rows.
+        const options = { bytes, channel: inside > 1 && form.channels === inside ? inside - 1 : null };
+        const rgba = toRgba(recording.row(name, row), form, options);
+        canvases[at].getContext("2d").putImageData(new ImageData(rgba, form.width, form.height), 0, 0);
       });
       setText(caption, blank ? "no frame yet" : action === null ? "first" : `after ${action}`);
     });

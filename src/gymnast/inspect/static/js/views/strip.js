@@ -13,8 +13,8 @@ export function mountStrip(element, store, { title, series, help }) {
   const canvas = h("canvas", { class: "strip-canvas", "aria-hidden": "true" });
   const cursor = h("i", { class: "cursor" });
   const area = h("div", { class: "strip-area" }, canvas, cursor);
-  const top = h("span", { class: "strip-scale top number" });
-  const bottom = h("span", { class: "strip-scale bottom number" });
+  const top = h("span", { class: "strip-scale high number" });
+  const bottom = h("span", { class: "strip-scale low number" });
   const legend = series.map(({ name, colour: own }) => {
     const value = h("span", { class: "number" });
     const mark = h("i", { class: "swatch" });
@@ -24,7 +24,8 @@ export function mountStrip(element, store, { title, series, help }) {
   element.append(h("div", { class: "strip", title: help ?? null },
     h("div", { class: "strip-head" }, h("h4", {}, title), h("div", { class: "legend" }, legend.map(({ item }) => item))),
     h("div", { class: "strip-body" }, area, top, bottom)));
-  const bounds = padded(range(series.map(({ values }) => values)));
+  const withZero = series.some(({ kind }) => kind === "bars") ? [[0]] : []; // bars stand on it
+  const bounds = padded(range([...series.map(({ values }) => values), ...withZero]));
   setText(top, number(bounds.high));
   setText(bottom, number(bounds.low));
   let width = 0;
