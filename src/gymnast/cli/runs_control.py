@@ -63,9 +63,18 @@ def evaluate(
     run: RunName, timeout: Timeout = "60", wait: Wait = True, runs_dir: RunsDir = None, as_json: Json = False
 ) -> None:
     """Have a run evaluate its policy after its update; a paused one does when it is resumed."""
-    entry = api.evaluate_run(run, wait=wait, timeout=_seconds(timeout), runs_dir=runs_dir)
-    done = "will evaluate after this update" if not wait else f"has been evaluated: {_scores(entry)}"
-    _report(entry, done, as_json)
+    folder = api.find_run(run, runs_dir=runs_dir)
+    found = api.evaluate_run(folder, wait=wait, timeout=_seconds(timeout))
+    if as_json:
+        scored = None if found is None else {"env_steps": found.env_steps, "score": found.score}
+        echo_json({"id": folder.id, "evaluation": scored}, indent=None)
+    elif found is None:
+        echo(f"run {folder.id} will evaluate after this update")
+    else:
+        from gymnast.metrics.sinks.console import number
+
+        shown = number("eval/return/mean", found.score)
+        echo(f"run {folder.id} was evaluated at step {found.env_steps:,}: score {shown}")
 
 
 def watch(
@@ -118,14 +127,6 @@ def _seconds(text: str) -> float:
     if seconds <= 0:
         raise GymnastError(f"--timeout: {text!r} leaves no time to wait; use --no-wait")
     return seconds
-
-
-def _scores(entry: RunEntry) -> str:
-    from gymnast.metrics.sinks.console import number
-
-    known = (("last score", entry.last_score), ("best", entry.best_score))
-    shown = [f"{name} {number('eval/return/mean', score)}" for name, score in known if score is not None]
-    return ", ".join(shown) or "it has no score yet"
 
 
 def _not_yet(entry: RunEntry, waited: bool, will: str) -> str:

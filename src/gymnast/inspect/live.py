@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket
 from gymnast import api
 from gymnast.errors import GymnastError
 from gymnast.inspect.context import Inspector, in_thread
-from gymnast.runs.store import RUN_ID
+from gymnast.runs.store import RUN_ID, run_folders
 from gymnast.web.guard import receive_object
 from gymnast.web.security import Refused
 from gymnast.web.wire import json_bytes
@@ -27,7 +27,8 @@ class Follower:
     def __init__(self, inspector: Inspector) -> None:
         self._inspector = inspector
         self._runs: dict[str, tuple[Any, dict[str, Any] | None]] = {}  # marks of its files; what was sent
-        self._folder: Any = self._folder_mark()
+        self._folder = _mark(inspector.runs_dir)
+        self._ids = self._run_ids()
 
     def watch(self, said: dict[str, Any]) -> None:
         wanted = said.get("watch")
@@ -56,11 +57,24 @@ class Follower:
                 self._runs[name] = (new_mark, message)
                 if message != sent:
                     found.append(message)
-        folder_mark = self._folder_mark()
-        if folder_mark != self._folder:
-            self._folder = folder_mark
+        if self._runs_changed():
             found.append({"runs": "changed"})
         return found
+
+    def _runs_changed(self) -> bool:
+        """Whether runs came or went; other files in the folder change all the time."""
+        mark = _mark(self._inspector.runs_dir)
+        if mark == self._folder:
+            return False
+        self._folder = mark
+        before, self._ids = self._ids, self._run_ids()
+        return self._ids != before
+
+    def _run_ids(self) -> set[str]:
+        try:
+            return {run.id for run in run_folders(self._inspector.runs_dir)}
+        except GymnastError:
+            return set()
 
     def _describe(self, name: str) -> dict[str, Any]:
         folder = self._inspector.run(name)
@@ -75,9 +89,6 @@ class Follower:
             "last": entry.last_score,
             "next": rows,
         }
-
-    def _folder_mark(self) -> Any:
-        return _mark(self._inspector.runs_dir)
 
 
 def _mark(path: Any) -> tuple[int, int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from gymnast.api import RunDetails, RunEntry
 from gymnast.inspect.context import Inspector, answer, in_thread, inspector_of, number_in, plain
 from gymnast.runs.files import read_text
 from gymnast.runs.store import RunFolder
+from gymnast.runs.summary import EvalPoint
 from gymnast.web.guard import read_json_object
 from gymnast.web.ranges import answer_ranges
 from gymnast.web.security import Refused
@@ -159,7 +161,7 @@ async def control(request: Request) -> Response:
     action = (await read_json_object(request)).get("action")
     if action not in _ACTIONS:
         raise Refused(400, f"action is one of {', '.join(_ACTIONS)}, not {str(action)[:40]!r}")
-    asks = {
+    asks: dict[str, Callable[..., object]] = {
         "checkpoint": api.checkpoint_run,
         "evaluate": api.evaluate_run,
         "pause": api.pause_run,
@@ -171,9 +173,10 @@ async def control(request: Request) -> Response:
         raise Refused(409, f"run {folder.id} is not being trained: it is {entry.state}")
     # A paused run evaluates when it is resumed: nobody should wait for that.
     wait = not (action == "evaluate" and entry.paused)
-    await in_thread(asks[action], folder, wait=wait, timeout=_CONTROL_SECONDS)
+    found = await in_thread(asks[action], folder, wait=wait, timeout=_CONTROL_SECONDS)
     entry = await in_thread(api.run_state, folder)
-    return answer({"run": _entry(entry, None), "waited": wait})
+    score = found.score if isinstance(found, EvalPoint) else None
+    return answer({"run": _entry(entry, None), "waited": wait, "score": score})
 
 
 ROUTES = [

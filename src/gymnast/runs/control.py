@@ -17,11 +17,13 @@ from gymnast.runs.follow import MetricsFollower
 from gymnast.runs.references import find_run
 from gymnast.runs.registry import RunEntry, entry_of
 from gymnast.runs.store import RunFolder, runs_root
+from gymnast.runs.summary import EvalPoint, evaluations
 from gymnast.runs.trainer import Asked, Trainer, ask, is_paused, is_training, read_trainer
 
 TIMEOUT = 60.0
 _LOOK_SECONDS = 0.05
 _START_SECONDS = 10.0  # from taking the lock to the announcement
+_ROW_SECONDS = 2.0  # until the metrics of an update are written
 _DOES = {
     "stop": "stop",
     "pause": "pause",
@@ -95,12 +97,18 @@ def evaluate(
     wait: bool = True,
     timeout: float = TIMEOUT,
     runs_dir: str | Path | None = None,
-) -> RunEntry:
-    """Have a run evaluate its policy after its update; a paused one does when it is resumed. Returns its
-    state, with the new score if it was waited for."""
+) -> EvalPoint | None:
+    """Have a run evaluate its policy after its update; a paused one does when it is resumed. Returns the
+    score, if it was waited for; None too where evaluation goes on in the background."""
     folder = _folder(run, runs_dir)
+    known = len(evaluations(folder))
     _request(folder, "evaluate", wait=wait, timeout=timeout)
-    return entry_of(folder)
+    deadline = time.monotonic() + _ROW_SECONDS
+    while wait and time.monotonic() < deadline:
+        if len(found := evaluations(folder)) > known:
+            return found[-1]
+        time.sleep(_LOOK_SECONDS)
+    return None
 
 
 def watch(

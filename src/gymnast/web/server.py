@@ -29,7 +29,7 @@ class PageServer:
 
         from gymnast.web.guard import MOST_BODY
 
-        self.access, self.host = access, host
+        self.app, self.access, self.host = app, access, host
         self._socket = _bound(host, port)
         self.port = int(self._socket.getsockname()[1])
         self._server = uvicorn.Server(
