@@ -41,12 +41,14 @@ BASE = (
     "rollout.settings",
     "training.settings",
     "video.settings",
+    "play.settings",
     "runs.files",
 )
 
 # The layers from the bottom up. A module belongs to the longest name that it begins with; it may import its
 # own layer, those below, and BASE.
 LAYERS = (
+    ("web",),
     ("spaces",),
     ("optimizers",),
     ("policies",),
@@ -62,10 +64,13 @@ LAYERS = (
     ("traces",),
     ("video",),
     ("reports",),
+    ("recordings",),
+    ("insight",),
     ("training.loop", "training.run"),
     ("doctor", "audit"),
     ("smoke",),
-    ("api",),
+    ("play",),
+    ("api", "inspect"),  # the inspector is a user of the api, which starts it
     ("smoke.stages",),  # runs in a process of its own, as a user of the api
     ("cli", "__main__"),
 )

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gymnast.api.config import show_config as show_config
     from gymnast.api.config import validate_configs as validate_configs
     from gymnast.api.control import checkpoint_run as checkpoint_run
+    from gymnast.api.control import evaluate_run as evaluate_run
     from gymnast.api.control import pause_run as pause_run
     from gymnast.api.control import resume_paused_run as resume_paused_run
     from gymnast.api.control import run_state as run_state
@@ -79,6 +80,24 @@ if TYPE_CHECKING:
     from gymnast.api.extend import RunHeader as RunHeader
     from gymnast.api.extend import Sink as Sink
     from gymnast.api.extend import Stop as Stop
+    from gymnast.api.insight import dead_units as dead_units
+    from gymnast.api.insight import exciting_patches as exciting_patches
+    from gymnast.api.insight import grad_cam as grad_cam
+    from gymnast.api.insight import insight_answer as insight_answer
+    from gymnast.api.insight import integrated_gradients as integrated_gradients
+    from gymnast.api.insight import layer_activations as layer_activations
+    from gymnast.api.insight import look_inside as look_inside
+    from gymnast.api.insight import memory_states as memory_states
+    from gymnast.api.insight import occlusion as occlusion
+    from gymnast.api.insight import what_can_be_seen as what_can_be_seen
+    from gymnast.api.inspection import RunDetails as RunDetails
+    from gymnast.api.inspection import RunMetrics as RunMetrics
+    from gymnast.api.inspection import metrics_position as metrics_position
+    from gymnast.api.inspection import metrics_since as metrics_since
+    from gymnast.api.inspection import run_details as run_details
+    from gymnast.api.inspection import run_videos as run_videos
+    from gymnast.api.inspector import inspect_runs as inspect_runs
+    from gymnast.api.inspector import inspector_server as inspector_server
     from gymnast.api.metrics import MetricSpec as MetricSpec
     from gymnast.api.metrics import list_metrics as list_metrics
     from gymnast.api.metrics import metric_bounds as metric_bounds
@@ -88,6 +107,18 @@ if TYPE_CHECKING:
     from gymnast.api.networks import describe_network as describe_network
     from gymnast.api.networks import load_policy as load_policy
     from gymnast.api.networks import load_task_policy as load_task_policy
+    from gymnast.api.playing import PlayedGame as PlayedGame
+    from gymnast.api.playing import play as play
+    from gymnast.api.recordings import Recording as Recording
+    from gymnast.api.recordings import RecordingInfo as RecordingInfo
+    from gymnast.api.recordings import delete_recording as delete_recording
+    from gymnast.api.recordings import keep_recording as keep_recording
+    from gymnast.api.recordings import list_recordings as list_recordings
+    from gymnast.api.recordings import load_recording as load_recording
+    from gymnast.api.recordings import record_checkpoint as record_checkpoint
+    from gymnast.api.recordings import recording_binary as recording_binary
+    from gymnast.api.recordings import recording_csv as recording_csv
+    from gymnast.api.recordings import recording_info as recording_info
     from gymnast.api.report import RunReport as RunReport
     from gymnast.api.report import read_report as read_report
     from gymnast.api.report import rollout_table as rollout_table
@@ -143,17 +174,22 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     " check_picture_file",
     "completion": "complete_reference complete_run",
     "detached": "DetachedRun start_detached",
-    "control": "stop_run pause_run resume_paused_run checkpoint_run watch_run run_state",
+    "control": "stop_run pause_run resume_paused_run checkpoint_run evaluate_run watch_run run_state",
     "extend": "Hook Sink Adjust Stop Command Report Episode Outcome RunHeader",
     "evaluation": "Evaluation TaskEvaluation evaluate",
     "video": "Video record_video progress_video",
     "traces": "record_trace save_trace load_trace steps_table steps_csv",
+    "recordings": "Recording RecordingInfo record_checkpoint keep_recording list_recordings load_recording"
+    " recording_info delete_recording recording_binary recording_csv",
+    "inspector": "inspect_runs inspector_server",
+    "inspection": "RunDetails RunMetrics run_details run_videos metrics_since metrics_position",
     "networks": "Network NetworkNode describe_network load_policy load_task_policy",
     "envs": "EnvEntry Wrapper WrapperArgument list_envs families_not_installed list_wrappers",
     "tuning": "EnvTuning TunedCell tune_envs shown_memory",
     "config": "ShownConfig Validation FormattedFile ConfigKey show_config validate_configs format_configs"
     " config_keys settings_page",
     "distributions": "Distributions read_distributions distribution_pictures",
+    "playing": "PlayedGame play",
     "metrics": "MetricSpec list_metrics metric_bounds metrics_page",
     "diagnosis": "Alert AlertRule Diagnosis diagnose list_rules alert_page alert_pages",
     "report": "RunReport read_report write_report rollout_table",
@@ -161,6 +197,8 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "trackers": "ExportedMetrics export_metrics wandb_dashboard",
     "doctor": "PROBE_TITLES Examination Finding ProbeResult examine examine_algorithms",
     "audit": "RewardAudit audit_env_rewards audit_run_rewards audit_text names_a_run",
+    "insight": "look_inside what_can_be_seen grad_cam integrated_gradients occlusion layer_activations"
+    " exciting_patches memory_states dead_units insight_answer",
     "smoke": "SMOKE_STAGES SmokeOutcome SmokePreset smoke_presets try_presets",
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names.split()}

@@ -32,6 +32,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("gymnast.cli.train:app", "Train an agent, or resume a run."),
     "eval": ("gymnast.cli.eval:evaluate", "Evaluate a run's checkpoint over many episodes."),
     "video": ("gymnast.cli.video:app", "Record a video of a run: one checkpoint, or how it learned."),
+    "inspect": ("gymnast.cli.inspect:inspect", "Look at runs and step through episodes in the browser."),
+    "play": ("gymnast.cli.play:play", "Watch a policy, play yourself, or take over from it."),
     "report": ("gymnast.cli.report:report", "Report on a run: outcome, curves, alerts with advice."),
     "runs": ("gymnast.cli.runs:app", "List, show, compare, control and remove runs."),
     "diagnose": ("gymnast.cli.diagnose:diagnose", "Find what is wrong with a run, and what to change."),

@@ -1,4 +1,4 @@
-"""`gymnast runs stop|pause|resume|checkpoint|watch`: control a run that another process trains."""
+"""`gymnast runs stop|pause|resume|checkpoint|evaluate|watch`: control a run that another process trains."""
 
 from __future__ import annotations
 
@@ -59,6 +59,24 @@ def checkpoint(
         echo(f"run {folder.id} {done}")
 
 
+def evaluate(
+    run: RunName, timeout: Timeout = "60", wait: Wait = True, runs_dir: RunsDir = None, as_json: Json = False
+) -> None:
+    """Have a run evaluate its policy after its update; a paused one does when it is resumed."""
+    folder = api.find_run(run, runs_dir=runs_dir)
+    found = api.evaluate_run(folder, wait=wait, timeout=_seconds(timeout))
+    if as_json:
+        scored = None if found is None else {"env_steps": found.env_steps, "score": found.score}
+        echo_json({"id": folder.id, "evaluation": scored}, indent=None)
+    elif found is None:
+        echo(f"run {folder.id} will evaluate after this update")
+    else:
+        from gymnast.metrics.sinks.console import number
+
+        shown = number("eval/return/mean", found.score)
+        echo(f"run {folder.id} was evaluated at step {found.env_steps:,}: score {shown}")
+
+
 def watch(
     run: RunName = "@last",
     from_start: Annotated[
@@ -98,7 +116,7 @@ def watch(
     raise typer.Exit(EXIT_CODES.get(entry.status, 0))
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (stop, pause, resume, checkpoint, watch)
+COMMANDS: tuple[Callable[..., None], ...] = (stop, pause, resume, checkpoint, evaluate, watch)
 
 
 def _seconds(text: str) -> float:

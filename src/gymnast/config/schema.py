@@ -17,6 +17,7 @@ from gymnast.errors import did_you_mean
 from gymnast.metrics.settings import ObserveConfig
 from gymnast.parts.bonus import BonusSettings, NoBonusConfig
 from gymnast.parts.explore import ExploreConfig
+from gymnast.play.settings import PlayConfig
 from gymnast.policies.settings import PolicyConfig
 from gymnast.rollout.settings import EvalConfig, memory_problems
 from gymnast.training.settings import BudgetConfig, CheckpointConfig, InterventionConfig, StopConfig
@@ -64,6 +65,7 @@ class Config(Section):
     eval: EvalConfig = Field(default_factory=EvalConfig, description="Scoring the policy.")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="What is kept.")
     video: VideoConfig = Field(default_factory=VideoConfig, description="Videos of evaluation episodes.")
+    play: PlayConfig = Field(default_factory=PlayConfig, description="How a person plays.")
     observe: ObserveConfig = Field(default_factory=ObserveConfig, description="What else is measured.")
     interventions: tuple[InterventionConfig, ...] = Field(
         (), description="Rules that change hyperparameters when a metric stalls."

@@ -32,6 +32,11 @@ def make_env(
     """Build one env with its wrappers; `training=False` leaves out those meant for training only."""
     env = _make_base(config, training, render_mode)
     _check_has_spaces(config, env)
+    return wrapped(env, config, training=training)
+
+
+def wrapped(env: gym.Env[Any, Any], config: EnvConfig, *, training: bool = True) -> gym.Env[Any, Any]:
+    """An env that is built already, with the wrappers of a config around it."""
     names = own_names(config, env)
     for wrapper_config in active_wrappers(config, training=training):
         wrapper = check_wrapper(wrapper_config)

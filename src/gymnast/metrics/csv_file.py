@@ -45,7 +45,7 @@ def parse_cell(cell: str) -> Number:
 
 def read_header(path: Path) -> list[str]:
     """The columns; none if there is no file or no whole first line."""
-    with _opened(path) as file:
+    with opened_metrics(path) as file:
         line = b"" if file is None else file.readline()
     return _cells(line) if line.endswith(b"\n") else []
 
@@ -105,7 +105,7 @@ def _rows(path: Path, width: int) -> Iterator[list[str]]:
     if not width:
         return
     damaged = 0
-    with _opened(path) as file:
+    with opened_metrics(path) as file:
         if file is None:
             return
         file.readline()
@@ -131,7 +131,7 @@ def counted(rows: int) -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO | None]:
+def opened_metrics(path: Path) -> Iterator[BinaryIO | None]:
     """The file to read; None if there is none."""
     try:
         with open_read(path, MOST_METRICS) as file:

@@ -1,4 +1,4 @@
-"""Asking a run that another process trains: stop, pause, resume, save a checkpoint; and watching it.
+"""Asking a run that another process trains: stop, pause, resume, checkpoint, evaluate; and watching it.
 
 Every function takes a run as elsewhere (`@last`, the beginning of an id, a path) or its folder. A run acts on
 requests between two updates, so an answer takes as long as an update does.
@@ -17,12 +17,20 @@ from gymnast.runs.follow import MetricsFollower
 from gymnast.runs.references import find_run
 from gymnast.runs.registry import RunEntry, entry_of
 from gymnast.runs.store import RunFolder, runs_root
+from gymnast.runs.summary import EvalPoint, evaluations
 from gymnast.runs.trainer import Asked, Trainer, ask, is_paused, is_training, read_trainer
 
 TIMEOUT = 60.0
 _LOOK_SECONDS = 0.05
 _START_SECONDS = 10.0  # from taking the lock to the announcement
-_DOES = {"stop": "stop", "pause": "pause", "resume": "resume", "checkpoint": "save a checkpoint"}
+_ROW_SECONDS = 2.0  # until the metrics of an update are written
+_DOES = {
+    "stop": "stop",
+    "pause": "pause",
+    "resume": "resume",
+    "checkpoint": "save a checkpoint",
+    "evaluate": "evaluate",
+}
 
 
 class NotAnswered(GymnastError):
@@ -81,6 +89,26 @@ def checkpoint(
     folder = _folder(run, runs_dir)
     _request(folder, "checkpoint", wait=wait, timeout=timeout)
     return list_checkpoints(folder)[-1].env_steps if wait else None
+
+
+def evaluate(
+    run: str | Path | RunFolder,
+    *,
+    wait: bool = True,
+    timeout: float = TIMEOUT,
+    runs_dir: str | Path | None = None,
+) -> EvalPoint | None:
+    """Have a run evaluate its policy after its update; a paused one does when it is resumed. Returns the
+    score, if it was waited for; None too where evaluation goes on in the background."""
+    folder = _folder(run, runs_dir)
+    known = len(evaluations(folder))
+    _request(folder, "evaluate", wait=wait, timeout=timeout)
+    deadline = time.monotonic() + _ROW_SECONDS
+    while wait and time.monotonic() < deadline:
+        if len(found := evaluations(folder)) > known:
+            return found[-1]
+        time.sleep(_LOOK_SECONDS)
+    return None
 
 
 def watch(

@@ -14,6 +14,7 @@ runs/
     trackers.json          the run's ids at trackers, for a resume
     mark.json              that it was made here, by a key of the user (marks.py)
     checkpoints/           weights and training state (checkpoint.py)
+    recordings/            episodes that were recorded to look at them (recordings/store.py)
     videos/                videos by env steps, best.mp4, progress.mp4; absent before the first
     console.log            of a detached run: what a terminal would have shown
     .lock                  held by the process that trains it
@@ -122,6 +123,10 @@ class RunFolder:
     @property
     def videos(self) -> Path:
         return self.path / "videos"
+
+    @property
+    def recordings(self) -> Path:
+        return self.path / "recordings"
 
     @property
     def best_video_path(self) -> Path:

@@ -64,7 +64,7 @@ def keep_trace_of(
     """Record on an env that is built already; `how` is what `keep_trace` takes."""
     about: dict[str, Any] = {"run": checkpoint.run.id, "checkpoint": checkpoint.env_steps}
     try:
-        return keep_trace(env, player, **about, **_discounts(config, checkpoint.env_steps), **how)
+        return keep_trace(env, player, **about, **discounts(config, checkpoint.env_steps), **how)
     except EnvFailure as failure:
         raise RunFailed(f"{config.env.id}: {failure}") from failure
 
@@ -99,7 +99,7 @@ def player_of(
     return Player(policy, rng, scale if learnt else None)
 
 
-def _discounts(config: Config, env_steps: int) -> dict[str, Any]:
+def discounts(config: Config, env_steps: int) -> dict[str, Any]:
     """γ and λ as they were at this step; λ is 1 for an algorithm that sums whole returns."""
     total = build_budget(config.budget, config.env.copies).schedule_steps
     hp = asdict(build_algorithm(config.algo).hyperparameters(env_steps, total))

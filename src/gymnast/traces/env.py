@@ -43,6 +43,7 @@ class RecordedEnv:
         """`training` keeps wrappers that are meant for training only; without `pictures` none are taken."""
         self.seed = seed
         self.task: str | None = None
+        self._number: int | None = None  # of the task in its mix
         self.choices: slice | None = None  # where this task's own lie among those of a mix with many heads
         self.observation_stack = 1  # frames that the env itself puts into an observation, oldest first
         if isinstance(env, EnvConfig):
@@ -64,7 +65,7 @@ class RecordedEnv:
         if config.mix is None:
             self.envs = self._behind_contract(seed, masked=own.action_masks)
             return
-        self.task = config.tasks[number].name
+        self.task, self._number = config.tasks[number].name, number
         single = self._behind_contract(task_seed(seed, number), masked=own.action_masks)
         form = mix_form(config, training=training)
         self.envs = MixedEnvs(form, [(number, single)])
@@ -79,13 +80,19 @@ class RecordedEnv:
 
     def _behind_contract(self, seed: int, masked: bool) -> InProcessEnvs:
         camera = self.camera
-        return InProcessEnvs(
+        self._single = InProcessEnvs(
             [camera],
             env_seeds(seed, 1),
             reward_parts(camera),
             masked=masked,
             episode_values=episode_values(camera),
         )
+        return self._single
+
+    def reseed(self, seed: int) -> None:
+        """Start from another seed at the next reset."""
+        self.seed = seed
+        self._single.seeds[:] = env_seeds(seed if self._number is None else task_seed(seed, self._number), 1)
 
     @property
     def fps(self) -> float:

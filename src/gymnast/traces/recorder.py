@@ -2,16 +2,17 @@
 
 `iter_steps` is the only place that plays to be recorded. A video encodes its steps as they come, a
 `Trace` keeps them. It acts exactly as `rollout.evaluate` does, from the same random numbers; what it
-adds draws none.
+adds draws none. Whoever takes the steps may send another action than the one decided on: what the policy
+remembers is kept up to date all the same.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,31 +34,56 @@ class Player:
     value_scale: float | None = 1.0  # the critic's unit in rewards of the env; None: there is no critic
 
 
+class DecisionMaker(Protocol):
+    """What decides on an observation of one env, [1, …], and remembers those before it."""
+
+    def value(self, obs: np.ndarray) -> float | None:
+        """The expected return from here; None: it has no critic. Nothing is remembered."""
+
+    def seen(self, obs: np.ndarray) -> dict[str, np.ndarray]:
+        """The observation as it is read, by part; copies."""
+
+    def choose(
+        self, obs: np.ndarray, masks: np.ndarray | None
+    ) -> tuple[np.ndarray, Decision, np.ndarray | None]:
+        """What to hand to the envs, how it came about, and the mask [M] of the task's own choices."""
+
+    def forget(self) -> None:
+        """The next observation begins an episode."""
+
+
 def iter_steps(
-    env: RecordedEnv, player: Player, *, episodes: int, max_steps: int, seconds: float = math.inf
-) -> Iterator[TraceStep]:
-    """Steps of whole episodes; after `max_steps` actions or so many seconds in all, one is cut."""
+    env: RecordedEnv,
+    player: Player | DecisionMaker,
+    *,
+    episodes: int,
+    max_steps: int,
+    seconds: float = math.inf,
+) -> Generator[TraceStep, np.ndarray | None, None]:
+    """Steps of whole episodes; after `max_steps` actions or so many seconds in all, one is cut.
+
+    An action that is sent back ([1], or [1, K] flat) is taken instead of the one decided on.
+    """
     until = time.monotonic() + seconds
-    policy, envs = player.policy, env.envs
-    chooser = _Chooser(env, player)
-    obs, state = envs.reset(), policy.start(1, critic=player.value_scale is not None)
+    envs = env.envs
+    maker = PolicyDecides(env, player) if isinstance(player, Player) else player
+    obs = envs.reset()
+    maker.forget()
     taken = 0
     for episode in range(episodes):
         view, outcome, step, total = env.first, None, 0, 0.0
         shown = obs  # the true last observation at an episode's end, where `obs` begins the next one
         while True:
-            value = None
-            if player.value_scale is not None:
-                value = float(policy.values(shown, state).flat[0]) * player.value_scale
+            value = maker.value(shown)
             spent = taken >= max_steps or (taken > 0 and time.monotonic() >= until)
             over = spent or (outcome is not None and outcome.done)
-            chosen = None if over else chooser.choose(obs, envs.masks, state)
-            yield TraceStep(
+            chosen = None if over else maker.choose(obs, envs.masks)
+            sent = yield TraceStep(
                 episode=episode,
                 step=step,
                 picture=view.picture,
                 obs=view.obs,
-                seen=_seen(policy, shown),
+                seen=maker.seen(shown),
                 info=plain_info(view.info),
                 value=value,
                 total=total,
@@ -67,7 +93,7 @@ def iter_steps(
             )
             if chosen is None:
                 break
-            result = envs.step(chosen[0])
+            result = envs.step(chosen[0] if sent is None else sent)
             taken, step = taken + 1, step + 1
             view = env.latest
             life_lost = result.life_lost is not None and bool(result.life_lost[0])  # the game continues
@@ -89,21 +115,37 @@ def iter_steps(
                     outcome.episode_values[name] = float(values[0])
         if spent:
             return
-        state.reset(np.ones(1, bool))
+        maker.forget()
 
 
-class _Chooser:
+class PolicyDecides:
     """Acts as `Policy.env_actions` does, and keeps the distribution that it acted from."""
 
     def __init__(self, env: RecordedEnv, player: Player) -> None:
         self._player, self._env = player, env
         self._form = ActionForm(player.policy.layout.action_space)
+        self._state: Any = player.policy.start(1, critic=player.value_scale is not None)
+
+    def value(self, obs: np.ndarray) -> float | None:
+        """In rewards of the env, as seen from what is remembered, which stays as it is."""
+        scale = self._player.value_scale
+        if scale is None:
+            return None
+        return float(self._player.policy.values(obs, self._state).flat[0]) * scale
+
+    def seen(self, obs: np.ndarray) -> dict[str, np.ndarray]:
+        """The network's input for this observation alone."""
+        return _seen(self._player.policy, obs)
+
+    def forget(self) -> None:
+        """Empty the memory and the stack of frames."""
+        self._state.reset(np.ones(1, bool))
 
     def choose(
-        self, obs: np.ndarray, masks: np.ndarray | None, state: Any
+        self, obs: np.ndarray, masks: np.ndarray | None
     ) -> tuple[np.ndarray, Decision, np.ndarray | None]:
-        """What to hand to the envs, how it came about, and the mask [M] of the task's own choices."""
-        policy, rng = self._player.policy, self._player.rng
+        """The most likely action, or a sampled one."""
+        policy, rng, state = self._player.policy, self._player.rng, self._state
         distribution = policy.distribution
         if isinstance(state, FrameHistory):
             obs = state.push(obs)

@@ -1,0 +1,74 @@
+"""The inspector: runs and recorded episodes in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gymnast.api.run import folder_of
+from gymnast.errors import GymnastError, MissingExtra
+
+if TYPE_CHECKING:
+    from gymnast.web.server import PageServer
+
+__all__ = ["inspect_runs", "inspector_server"]
+
+
+def inspect_runs(
+    run: str | None = None,
+    *,
+    runs_dir: str | Path | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    password_env: str | None = None,
+    trust: bool = False,
+    browser: bool = True,
+) -> None:
+    """Serve the page until Ctrl-C, and print where it is. `run` is the one that it opens with.
+
+    Other machines reach it only with a `host` of theirs and a password, which an environment variable has:
+    `password_env` names it. `trust` lets recordings import the code that runs made elsewhere name.
+    """
+    _require()
+    from gymnast.web.server import announce, open_browser_soon, read_password
+
+    chosen = None
+    if run is not None:
+        folder = folder_of(run, runs_dir)
+        # A run elsewhere, named by its path, is looked at where it lies.
+        chosen, runs_dir = folder.id, folder.root
+    password = read_password(password_env)
+    server = inspector_server(runs_dir, host=host, port=port, password=password, trust=trust)
+    url = announce(server, "inspector", f"?run={chosen}" if chosen else "")
+    if browser:
+        open_browser_soon(server, url)
+    server.serve()
+
+
+def inspector_server(
+    runs_dir: str | Path | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    password: str | None = None,
+    trust: bool = False,
+) -> PageServer:
+    """A server with a port and a `url`, not yet serving: `serve()` does until `stop()` or Ctrl-C."""
+    _require()
+    from gymnast.inspect.app import build_inspector
+    from gymnast.runs.store import runs_root
+    from gymnast.web.security import access_for
+    from gymnast.web.server import PageServer
+
+    access, folder = access_for(host, password), runs_root(runs_dir)
+    if folder.exists() and not folder.is_dir():
+        raise GymnastError(f"{folder} is a file: name the folder that holds the runs")
+    return PageServer(build_inspector(folder, access, trust=trust), access, host=host, port=port)
+
+
+def _require() -> None:
+    from importlib.util import find_spec
+
+    for package in ("starlette", "uvicorn", "websockets"):
+        if find_spec(package) is None:
+            raise MissingExtra("the inspector", "inspect")

@@ -1,0 +1,74 @@
+// Pictures of a recording, decoded shortly before they are needed and dropped when they have not been for long.
+
+export class FrameCache {
+  /** `decode(index)` gives a promise of a picture (an ImageBitmap in the page). */
+  constructor(count, decode, { ahead = 60, keep = 300, atOnce = 6 } = {}) {
+    Object.assign(this, { count, decode, ahead, keep, atOnce });
+    this.ready = new Map(); // the most recently used last
+    this.waiting = new Set();
+    this.wanted = [];
+    this.onReady = () => {};
+  }
+
+  /** The picture if it is decoded; asks for it, and for those that will follow, in any case. */
+  get(index, direction = 1) {
+    if (index < 0 || index >= this.count) return null;
+    this.shown = index;
+    this.look(index, direction);
+    return this.peek(index);
+  }
+
+  peek(index) {
+    const picture = this.ready.get(index);
+    if (!picture) return null;
+    this.ready.delete(index); // to the end: used last
+    this.ready.set(index, picture);
+    return picture;
+  }
+
+  look(index, direction) {
+    this.wanted = [];
+    for (let step = 0; step <= this.ahead; step += 1) {
+      const next = index + step * direction;
+      if (next < 0 || next >= this.count) break;
+      if (!this.ready.has(next) && !this.waiting.has(next)) this.wanted.push(next);
+    }
+    this.pump();
+  }
+
+  pump() {
+    while (this.waiting.size < this.atOnce && this.wanted.length) {
+      const index = this.wanted.shift();
+      this.waiting.add(index);
+      this.decode(index).then((picture) => this.store(index, picture), () => this.store(index, null));
+    }
+  }
+
+  store(index, picture) {
+    this.waiting.delete(index);
+    if (this.closed) return picture?.close?.();
+    if (picture) {
+      this.ready.set(index, picture);
+      while (this.ready.size > this.keep) this.drop(this.ready.keys().next().value);
+      if (index === this.shown) this.onReady(index);
+    }
+    this.pump();
+    return undefined;
+  }
+
+  drop(index) {
+    this.ready.get(index)?.close?.();
+    this.ready.delete(index);
+  }
+
+  close() {
+    this.closed = true;
+    this.wanted = [];
+    for (const index of [...this.ready.keys()]) this.drop(index);
+  }
+}
+
+/** A cache of a recording's rendered frames, as bitmaps. */
+export function frameCache(frames) {
+  return new FrameCache(frames.count, (index) => frames.bitmap(index));
+}

@@ -1,0 +1,86 @@
+// The table of steps. Only the lines in sight are elements, so that 100,000 steps scroll as ten do.
+
+import { clear, h, onResize, setText } from "../dom.js";
+import { number } from "../format.js";
+import { visible } from "./window.js";
+
+const LINE = 24;
+
+/** Columns that are shown at first: of a policy with many choices or a large observation, the rest by request. */
+export function firstColumns(recording) {
+  const wanted = ["episode", "step", "label", "reward", "return_so_far", "value", "return_to_go", "advantage", "td_error",
+    "probability", "log_prob", "entropy"];
+  const own = wanted.filter((name) => recording.has(name));
+  const rest = recording.columns.filter((name) => !own.includes(name) && name !== "action" && name !== "baseline");
+  return [...own, ...rest].slice(0, 40);
+}
+
+export function mountTable(element, store) {
+  const { recording } = store;
+  const columns = firstColumns(recording);
+  const head = h("div", { class: "table-line table-head", role: "row" },
+    columns.map((name) => h("span", { role: "columnheader", title: name, class: recording.isText(name) ? "text" : "" }, name)));
+  const lines = h("div", { class: "table-lines" });
+  const space = h("div", { class: "table-space" }, lines);
+  const scroller = h("div", {
+    class: "table-scroll", role: "grid", tabindex: "0", "aria-label": "Steps", "aria-rowcount": recording.steps, dataset: { keys: "own" },
+  }, head, space);
+  space.style.height = `${recording.steps * LINE}px`;
+  element.append(scroller);
+  const pool = [];
+  let first = -1;
+
+  const fill = (line, step) => {
+    line.dataset.step = String(step);
+    line.style.transform = `translateY(${step * LINE}px)`;
+    line.setAttribute("aria-rowindex", String(step + 1));
+    columns.forEach((name, index) => {
+      const value = recording.cell(name, step);
+      setText(line.children[index], typeof value === "string" ? value : number(value));
+    });
+  };
+  const render = () => {
+    const window = visible(scroller.scrollTop, scroller.clientHeight - LINE, LINE, recording.steps);
+    while (pool.length < window.count) {
+      const line = h("div", { class: "table-line", role: "row" },
+        columns.map((name) => h("span", { role: "gridcell", class: recording.isText(name) ? "text" : "" })));
+      line.addEventListener("click", () => store.setStep(recording.rowOfStep[Number(line.dataset.step)]));
+      pool.push(line);
+      lines.append(line);
+      first = -1;
+    }
+    if (first !== window.first) {
+      first = window.first;
+      pool.forEach((line, index) => {
+        line.hidden = index >= window.count;
+        if (!line.hidden) fill(line, window.first + index);
+      });
+    }
+    mark();
+  };
+  const mark = () => {
+    const shown = recording.stepOfRow[store.step];
+    for (const line of pool) {
+      const is = Number(line.dataset.step) === shown && !line.hidden;
+      if (line.classList.contains("shown") !== is) {
+        line.classList.toggle("shown", is);
+        line.setAttribute("aria-selected", String(is));
+      }
+    }
+  };
+  const follow = (row) => {
+    // An episode's last observation has no line: the last action that led to it stays in sight.
+    const step = recording.stepOfRow[row] >= 0 ? recording.stepOfRow[row] : recording.stepOfRow[row - 1] ?? 0;
+    const top = step * LINE;
+    const height = scroller.clientHeight - LINE;
+    if (top < scroller.scrollTop || top + LINE > scroller.scrollTop + height) {
+      scroller.scrollTop = Math.max(0, top - Math.floor(height / 2 / LINE) * LINE);
+    }
+    render();
+    element.dataset.row = String(row);
+  };
+  scroller.addEventListener("scroll", render, { passive: true });
+  follow(store.step);
+  const leave = [store.subscribe(follow), onResize(scroller, render)];
+  return { destroy() { leave.forEach((fn) => fn()); clear(element); } };
+}

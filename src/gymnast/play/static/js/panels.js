@@ -1,0 +1,195 @@
+// Everything beside the picture: numbers, bars, keys, episodes. Writes text, never markup.
+
+import { Strip } from "./strip.js";
+import { capital, choiceRows, driversText, ledger, shortNumber, veilOf } from "./texts.js";
+
+const DRIVER_NAMES = { policy: "Policy", random: "Random", human: "You" };
+
+function element(tag, { className, text, title } = {}, children = []) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  if (title) made.title = title;
+  made.append(...children);
+  return made;
+}
+
+const keyCaps = (names) => names.map((name) => element("kbd", { text: name }));
+
+export class Panels {
+  constructor(byId) {
+    this.byId = byId;
+    this.strip = new Strip(byId("strip"));
+    this.bars = [];
+    this.episodesShown = "";
+    this.noticeTimer = 0;
+  }
+
+  connection(state, ended, reason) {
+    const badge = this.byId("connection");
+    const texts = { open: "connected", closed: ended ? "over" : "not connected: trying again", refused: reason || "refused" };
+    badge.textContent = texts[state] ?? state;
+    badge.dataset.state = state;
+    badge.hidden = state === "open";
+    if (state === "refused") this.veil({ text: "Not let in", hint: "open the URL that was printed in the terminal" });
+  }
+
+  showRole(role, visitors) {
+    const badge = this.byId("role");
+    const watchers = visitors - 1;
+    badge.textContent = role === "watch" ? "watching" : role === "free" ? "nobody has the controls" : `${watchers} watching`;
+    badge.hidden = role === "control" && watchers < 1;
+    this.byId("claim").hidden = role !== "free";
+    for (const button of this.byId("bar").querySelectorAll("button, input")) button.disabled = role !== "control";
+    this.byId("quit").disabled = role !== "control";
+  }
+
+  notice(text) {
+    this.byId("notice").textContent = text ?? "";
+    clearTimeout(this.noticeTimer);
+    this.noticeTimer = setTimeout(() => (this.byId("notice").textContent = ""), 6000);
+  }
+
+  introduce(about, command) {
+    const { byId } = this;
+    document.title = `${about.env} – Gymnast player`;
+    byId("title").textContent = about.task ? `${about.env} · ${about.task}` : about.env;
+    const weights = about.run ? `${about.run} at ${about.checkpoint.toLocaleString("en-US")} steps` : "no policy";
+    const how = about.run ? (about.stochastic ? ", actions sampled" : ", greedy") : "";
+    byId("subtitle").textContent = `${weights}${how} · ${about.training ? "env as in training" : "env as in evaluation"}`;
+    byId("drivers").replaceChildren(
+      ...about.drivers.map((driver) => {
+        const button = element("button", { text: DRIVER_NAMES[driver] });
+        button.dataset.driver = driver;
+        button.setAttribute("role", "radio");
+        button.addEventListener("click", () => command("driver", driver));
+        return button;
+      }),
+    );
+    for (const name of ["take_over", "pause", "step", "restart", "slower", "faster", "screenshot", "quit"]) {
+      const button = byId(name);
+      button.onclick = () => command(name);
+      if (about.controls[name]) button.title = `${about.controls[name].key}: ${about.controls[name].does}`;
+    }
+    byId("keys").replaceChildren(
+      ...about.bindings.map(({ keys, codes, does }) => {
+        const row = element("div", { className: "key-row" }, [
+          element("span", { className: "caps" }, keyCaps(keys)),
+          element("span", { text: does }),
+        ]);
+        row.dataset.codes = codes.join(" ");
+        return row;
+      }),
+    );
+    const hold = about.turn_based ? "Every step waits for a key." : about.neutral ? "Keys may be held together." : "Without a key the last action is repeated.";
+    byId("keys-note").textContent = about.note ? `${hold} ${about.note}` : hold;
+    byId("control-keys").replaceChildren(
+      ...Object.values(about.controls).map(({ key, does }) =>
+        element("div", { className: "key-row" }, [element("span", { className: "caps" }, keyCaps([key])), element("span", { text: does })]),
+      ),
+    );
+    byId("policy-panel").hidden = !about.run;
+    byId("take_over").hidden = about.drivers.length < 2;
+    byId("strip-name").textContent = about.run ? "value" : "return";
+  }
+
+  show(about, moment) {
+    const { byId } = this;
+    byId("n-episode").textContent = shortNumber(moment.episode);
+    byId("n-step").textContent = shortNumber(moment.step);
+    byId("n-return").textContent = shortNumber(moment.return);
+    byId("n-reward").textContent = shortNumber(moment.reward);
+    byId("n-value").textContent = shortNumber(moment.over ? null : moment.value);
+    byId("n-action").textContent = moment.action ?? "–";
+    byId("speed").textContent = `${moment.speed}×`;
+    byId("pause").textContent = moment.paused ? "Continue" : "Pause";
+    byId("take_over").textContent = moment.driver === "human" ? (about.run ? "Hand back" : "Let chance play") : "Take over";
+    if (document.activeElement !== byId("seed")) byId("seed").value = moment.seed;
+    for (const button of byId("drivers").children) {
+      const own = button.dataset.driver === moment.driver;
+      button.setAttribute("aria-checked", own);
+      button.classList.toggle("chosen", own);
+    }
+    document.body.dataset.driver = moment.driver;
+    if (moment.notice) this.notice(capital(moment.notice));
+    this.veil(veilOf(moment, about.controls, about.versus));
+    this.choices(about, moment);
+    this.parts(moment);
+    this.episodes(moment);
+    this.strip.add(moment);
+    this.strip.draw();
+  }
+
+  veil(what) {
+    this.byId("veil").hidden = !what;
+    if (!what) return;
+    this.byId("veil-text").textContent = what.text;
+    this.byId("veil-hint").textContent = what.hint;
+  }
+
+  choices(about, moment) {
+    const rows = about.numbers.length ? [] : choiceRows(about, moment);
+    const numbers = about.numbers.map((name, index) => ({
+      label: name,
+      text: moment.mean?.length ? `${shortNumber(moment.mean[index])} ± ${shortNumber(moment.std[index])}` : "–",
+    }));
+    const box = this.byId("choices");
+    const shape = rows.map(({ label }) => label).join("\n") + numbers.length;
+    if (box.dataset.shape !== shape) {
+      box.dataset.shape = shape;
+      this.bars = [...rows, ...numbers].map(({ label }) => {
+        const fill = element("i");
+        const value = element("b", { className: "number" });
+        const row = element("div", { className: "bar-row" }, [
+          element("span", { text: label, title: label }),
+          element("div", { className: "track" }, [fill]),
+          value,
+        ]);
+        return { row, fill, value };
+      });
+      box.replaceChildren(...this.bars.map(({ row }) => row));
+    }
+    if (!this.bars.length) box.textContent = "";
+    rows.forEach(({ probability, masked, index }, at) => {
+      const { row, fill, value } = this.bars[at];
+      fill.style.width = `${100 * probability}%`;
+      value.textContent = masked ? "masked" : `${Math.round(100 * probability)} %`;
+      row.classList.toggle("masked", masked);
+      row.classList.toggle("would", about.numbers.length === 0 && moment.would?.length === 1 && moment.would[0] === index);
+    });
+    numbers.forEach(({ text }, at) => (this.bars[rows.length + at].value.textContent = text));
+  }
+
+  parts(moment) {
+    const rows = ledger(moment.parts, moment.part_sums);
+    if (rows.length > 1) this.byId("parts-panel").hidden = false;
+    const body = this.byId("parts").tBodies[0];
+    while (body.rows.length > rows.length) body.deleteRow(-1);
+    rows.forEach(({ name, now, sum, share }, at) => {
+      const row = body.rows[at] ?? body.insertRow();
+      const texts = [name, shortNumber(now), shortNumber(sum), `${Math.round(100 * share)} %`];
+      texts.forEach((text, column) => ((row.cells[column] ?? row.insertCell()).textContent = text));
+      row.classList.toggle("paid", now !== 0);
+    });
+  }
+
+  episodes(moment) {
+    const shown = `${moment.played}`;
+    if (shown === this.episodesShown) return;
+    this.episodesShown = shown;
+    this.byId("played").textContent = moment.played ? `${moment.played} played` : "";
+    const first = moment.played - moment.episodes.length;
+    this.byId("episodes").replaceChildren(
+      ...moment.episodes
+        .map(({ return: total, length, ended, drivers }, index) => {
+          const item = element("li", {}, [
+            element("b", { className: "number", text: shortNumber(total) }),
+            element("span", { className: "muted", text: ` ${length} steps · ${driversText(drivers)}${ended === "cut" ? " · left" : ""}` }),
+          ]);
+          item.value = first + index + 1;
+          return item;
+        })
+        .reverse(),
+    );
+  }
+}

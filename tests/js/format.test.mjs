@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ago, compact, number, percent, plain } from "../../src/gymnast/inspect/static/js/format.js";
+
+test("numbers are short and honest", () => {
+  assert.equal(number(0), "0");
+  assert.equal(number(-0.012345), "−0.0123");
+  assert.equal(number(123456), "123\u2009456");
+  assert.equal(number(1.5e-7), "1.50e−7");
+  assert.equal(number(NaN), "–");
+  assert.equal(number(Infinity), "∞");
+  assert.equal(compact(1_500_000), "1.5 M");
+  assert.equal(percent(0.5), "50.0 %");
+  assert.equal(percent(1), "100 %");
+  assert.equal(plain({ a: [1] }), '{"a":[1]}');
+});
+
+test("times are relative", () => {
+  assert.equal(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T02:30:00Z")), "2 h ago");
+  assert.equal(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:00:30Z")), "just now");
+  assert.equal(ago("nonsense"), "");
+});
