@@ -64,6 +64,8 @@ LAYERS = (
     ("reports",),
     ("training.loop", "training.run"),
     ("doctor", "audit"),
+    ("archive",),
+    ("publish",),
     ("smoke",),
     ("api",),
     ("smoke.stages",),  # runs in a process of its own, as a user of the api

@@ -15,6 +15,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gymnast.api.archiving import ArrivedRun as ArrivedRun
+    from gymnast.api.archiving import PackedRun as PackedRun
+    from gymnast.api.archiving import pack_run as pack_run
+    from gymnast.api.archiving import unpack_run as unpack_run
     from gymnast.api.audit import RewardAudit as RewardAudit
     from gymnast.api.audit import audit_env_rewards as audit_env_rewards
     from gymnast.api.audit import audit_run_rewards as audit_run_rewards
@@ -159,6 +163,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "report": "RunReport read_report write_report rollout_table",
     "roms": "Game GameDetails ImportedRoms import_roms list_games show_game count_known_games",
     "trackers": "ExportedMetrics export_metrics wandb_dashboard",
+    "archiving": "ArrivedRun PackedRun pack_run unpack_run",
     "doctor": "PROBE_TITLES Examination Finding ProbeResult examine examine_algorithms",
     "audit": "RewardAudit audit_env_rewards audit_run_rewards audit_text names_a_run",
     "smoke": "SMOKE_STAGES SmokeOutcome SmokePreset smoke_presets try_presets",

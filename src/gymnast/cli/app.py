@@ -35,6 +35,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("gymnast.cli.report:report", "Report on a run: outcome, curves, alerts with advice."),
     "runs": ("gymnast.cli.runs:app", "List, show, compare, control and remove runs."),
     "diagnose": ("gymnast.cli.diagnose:diagnose", "Find what is wrong with a run, and what to change."),
+    "pack": ("gymnast.cli.pack:pack", "Put a whole run into one file."),
+    "unpack": ("gymnast.cli.pack:unpack", "Put a packed run among the others."),
     "envs": ("gymnast.cli.envs:envs", "Find environments and their presets."),
     "roms": ("gymnast.cli.roms:app", "Import and list games for old consoles."),
     "config": ("gymnast.cli.config:app", "Show, validate and format settings."),

@@ -13,6 +13,8 @@ runs/
     report.md              what came of it, with its pictures in report/; written at the end
     trackers.json          the run's ids at trackers, for a resume
     mark.json              that it was made here, by a key of the user (marks.py)
+    origin.json            of a run that was unpacked or pulled: where it came from
+    hub/                   what `gymnast publish --dry-run` wrote
     checkpoints/           weights and training state (checkpoint.py)
     videos/                videos by env steps, best.mp4, progress.mp4; absent before the first
     console.log            of a detached run: what a terminal would have shown
@@ -148,6 +150,14 @@ class RunFolder:
         return self.path / "mark.json"
 
     @property
+    def origin_path(self) -> Path:
+        return self.path / "origin.json"
+
+    @property
+    def hub(self) -> Path:
+        return self.path / "hub"
+
+    @property
     def lock_path(self) -> Path:
         return self.path / ".lock"
 
@@ -281,6 +291,44 @@ def open_run(root: Path, run_id: str) -> RunFolder:
     if not _is_run(run):
         ids = [known.id for known in run_folders(root)]
         raise GymnastError(f"no run {run_id!r} in {root}{did_you_mean(run_id, ids)}")
+    return run
+
+
+def draft_folder(root: Path, name: str) -> RunFolder:
+    """A new hidden folder beside the runs, for one that is put together there and then adopted."""
+    _sweep(root)
+    draft = RunFolder(root / f"{_UNFINISHED}{name}")
+    draft.path.mkdir()
+    return draft
+
+
+def free_id(root: Path) -> str:
+    """An id that no run has."""
+    return _new_id(root)
+
+
+def adopt_run(draft: RunFolder, root: Path, run_id: str, *, replace: bool) -> RunFolder:
+    """Make a draft the run of this id in one move; with `replace` it takes the place of one that has it."""
+    if not RUN_ID.fullmatch(run_id):
+        raise GymnastError(f"{run_id!r} is not a run id")
+    run = RunFolder(root / run_id)
+    run.refuse_link()
+    doomed = root / f"{_DOOMED}{run_id}"
+    with run.lock() if replace and _is_run(run) else nullcontext():
+        try:
+            if replace and _is_run(run):
+                remove_tree(doomed)
+                run.path.rename(doomed)
+            try:
+                draft.path.rename(run.path)
+            except OSError:
+                if os.path.lexists(doomed):
+                    doomed.rename(run.path)
+                raise
+        except OSError as error:
+            raise GymnastError(f"run {run_id} cannot be put into {root}: {error.strerror}") from error
+    remove_tree(doomed)
+    fsync_folder(root)
     return run
 
 
