@@ -92,10 +92,24 @@ if TYPE_CHECKING:
     from gymnast.api.networks import describe_network as describe_network
     from gymnast.api.networks import load_policy as load_policy
     from gymnast.api.networks import load_task_policy as load_task_policy
+    from gymnast.api.publishing import Publication as Publication
+    from gymnast.api.publishing import publish_run as publish_run
+    from gymnast.api.publishing import pull_run as pull_run
     from gymnast.api.report import RunReport as RunReport
     from gymnast.api.report import read_report as read_report
     from gymnast.api.report import rollout_table as rollout_table
     from gymnast.api.report import write_report as write_report
+    from gymnast.api.reviewing import Review as Review
+    from gymnast.api.reviewing import ReviewBundle as ReviewBundle
+    from gymnast.api.reviewing import ReviewEndpoint as ReviewEndpoint
+    from gymnast.api.reviewing import ReviewFailed as ReviewFailed
+    from gymnast.api.reviewing import ReviewProposal as ReviewProposal
+    from gymnast.api.reviewing import ReviewStream as ReviewStream
+    from gymnast.api.reviewing import review_bundle as review_bundle
+    from gymnast.api.reviewing import review_endpoint as review_endpoint
+    from gymnast.api.reviewing import review_runs as review_runs
+    from gymnast.api.reviewing import save_review_bundle as save_review_bundle
+    from gymnast.api.reviewing import stream_review as stream_review
     from gymnast.api.roms import Game as Game
     from gymnast.api.roms import GameDetails as GameDetails
     from gymnast.api.roms import ImportedRoms as ImportedRoms
@@ -161,8 +175,11 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "metrics": "MetricSpec list_metrics metric_bounds metrics_page",
     "diagnosis": "Alert AlertRule Diagnosis diagnose list_rules alert_page alert_pages",
     "report": "RunReport read_report write_report rollout_table",
+    "reviewing": "Review ReviewBundle ReviewEndpoint ReviewFailed ReviewProposal ReviewStream review_bundle"
+    " review_endpoint review_runs save_review_bundle stream_review",
     "roms": "Game GameDetails ImportedRoms import_roms list_games show_game count_known_games",
     "trackers": "ExportedMetrics export_metrics wandb_dashboard",
+    "publishing": "Publication publish_run pull_run",
     "archiving": "ArrivedRun PackedRun pack_run unpack_run",
     "doctor": "PROBE_TITLES Examination Finding ProbeResult examine examine_algorithms",
     "audit": "RewardAudit audit_env_rewards audit_run_rewards audit_text names_a_run",

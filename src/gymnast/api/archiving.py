@@ -77,10 +77,11 @@ def unpack_run(
 
     path = Path(file).expanduser()
     folder = unpack(path, runs_root(runs_dir), force=force, new_id=new_id)
-    return _arrived(folder, f"file:{path.name}")
+    return arrived(folder, f"file:{path.name}")
 
 
-def _arrived(folder: RunFolder, source: str) -> ArrivedRun:
+def arrived(folder: RunFolder, source: str) -> ArrivedRun:
+    """The same for callers: where it is, and what of it would need trust."""
     from gymnast.errors import GymnastError
     from gymnast.runs.trust import load_run_config
 

@@ -41,12 +41,9 @@ def install_run(
     another id. Whoever made it, it has no mark: it counts as from elsewhere (docs/security.md).
     """
     run_id = manifest.run
-    if not new_id and not force and _is_here(root, run_id):
-        raise GymnastError(
-            f"run {run_id} is already in {root}; give --new-id to keep both, or --force to replace it"
-        )
+    check_id(root, run_id, force=force, new_id=new_id)
     _check_room(root, manifest.total)
-    with _draft(root) as draft:
+    with hidden_folder(root) as draft:
         _copy(draft, manifest, opened, where)
         _check(draft, where)
         if new_id:
@@ -60,6 +57,16 @@ def install_run(
     with suppress(GymnastError):  # the index is a cache
         registry.rebuild(root)
     return run
+
+
+def check_id(root: Path, run_id: str, *, force: bool, new_id: bool) -> None:
+    """Raise if a run that is here has the id, and the user did not say what to do about it."""
+    if force and new_id:
+        raise GymnastError("give one of --force and --new-id")
+    if not new_id and not force and _is_here(root, run_id):
+        raise GymnastError(
+            f"run {run_id} is already in {root}; give --new-id to keep both, or --force to replace it"
+        )
 
 
 def _is_here(root: Path, run_id: str) -> bool:
@@ -77,7 +84,7 @@ def _check_room(root: Path, wanted: int) -> None:
 
 
 @contextmanager
-def _draft(root: Path) -> Iterator[RunFolder]:
+def hidden_folder(root: Path) -> Iterator[RunFolder]:
     """A hidden folder beside the runs; gone at the end unless it was adopted."""
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
     try:
