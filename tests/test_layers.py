@@ -63,7 +63,7 @@ LAYERS = (
     ("video",),
     ("reports",),
     ("training.loop", "training.run"),
-    ("doctor", "audit"),
+    ("doctor", "audit", "review"),
     ("archive",),
     ("publish",),
     ("smoke",),

@@ -11,6 +11,7 @@ runs/
     alerts.json            health alerts so far, with advice
     distributions.bin      how actions, rewards, values … are distributed over the run (observe/)
     report.md              what came of it, with its pictures in report/; written at the end
+    review.md, review.json what a language model said about it (review/)
     trackers.json          the run's ids at trackers, for a resume
     mark.json              that it was made here, by a key of the user (marks.py)
     origin.json            of a run that was unpacked or pulled: where it came from
@@ -108,6 +109,19 @@ class RunFolder:
     def pictures(self) -> Path:
         """Of the report."""
         return self.path / "report"
+
+    @property
+    def review_path(self) -> Path:
+        return self.path / "review.md"
+
+    @property
+    def review_json_path(self) -> Path:
+        return self.path / "review.json"
+
+    @property
+    def review_lock_path(self) -> Path:
+        """Held while a review is written, which a running training does not keep anybody from."""
+        return self.path / ".review.lock"
 
     @property
     def trackers_path(self) -> Path:
