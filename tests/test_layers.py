@@ -68,6 +68,7 @@ LAYERS = (
     ("publish",),
     ("smoke",),
     ("api",),
+    ("mcp",),
     ("smoke.stages",),  # runs in a process of its own, as a user of the api
     ("cli", "__main__"),
 )
