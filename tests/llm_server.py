@@ -70,7 +70,7 @@ class LLMServer:
 class Handler(BaseHTTPRequestHandler):
     server_state: LLMServer
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *args: Any) -> None:
         """Quiet."""
 
     def do_GET(self) -> None:
@@ -155,8 +155,8 @@ def streamed(
     error: str = "",
     refusal: str = "",
 ) -> Turn:
-    """An answer in small pieces. `cut_after` so many of them the connection ends; `stop_after` so many it hangs
-    for `pause` seconds; `error` comes in place of the end."""
+    """An answer in small pieces, `pause` seconds between them, from the one numbered `stop_after` on. Before
+    the one numbered `cut_after` the connection ends. `error` comes in place of the end."""
 
     def turn(handler: Handler) -> None:
         text = text_of(answer)
@@ -173,14 +173,18 @@ def streamed(
             piece = text[begin : begin + 7]
             if handler.is_messages:
                 delta = {"type": "text_delta", "text": piece}
-                handler.event({"type": "content_block_delta", "index": 0, "delta": delta}, "content_block_delta")
+                handler.event(
+                    {"type": "content_block_delta", "index": 0, "delta": delta}, "content_block_delta"
+                )
             else:
                 handler.event({"model": "small-1-dated", "choices": [{"delta": {"content": piece}}]})
         if error:
             handler.event({"type": "error", "error": {"type": "overloaded_error", "message": error}}, "error")
         elif handler.is_messages:
             end = {"stop_reason": "refusal" if refusal else stopped or "end_turn"}
-            handler.event({"type": "message_delta", "delta": end, "usage": {"output_tokens": 99}}, "message_delta")
+            handler.event(
+                {"type": "message_delta", "delta": end, "usage": {"output_tokens": 99}}, "message_delta"
+            )
             handler.event({"type": "message_stop"}, "message_stop")
         else:
             if refusal:

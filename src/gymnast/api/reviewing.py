@@ -19,7 +19,7 @@ from gymnast.review.proposals import Proposal as ReviewProposal
 from gymnast.review.record import Review
 
 if TYPE_CHECKING:
-    from gymnast.review.client import Patience
+    from gymnast.review.patience import Patience
     from gymnast.runs.store import RunFolder
 
 __all__ = [
@@ -108,12 +108,14 @@ def stream_review(
     """Ask a model about these runs. The folder of the first keeps the review, as review.md and review.json.
 
     `endpoint` is what `review_endpoint(model=…, base_url=…, provider=…)` gives. `timeout` is how long it may
-    be silent, in seconds; `patience` sets that and the retries in full. `notify` is given each wait. What goes
-    wrong at the other end raises ReviewFailed, and nothing is written then.
+    be silent, in seconds; `patience` sets that and the retries in full. `notify` is given each wait. What
+    goes wrong at the other end raises ReviewFailed, and nothing is written then.
     """
     from gymnast.review.bundle import build_bundle
-    from gymnast.review.client import Patience
+    from gymnast.review.client import require_httpx
+    from gymnast.review.patience import Patience
 
+    require_httpx()
     folders = _folders(runs, last, runs_dir)
     chosen = review_endpoint() if endpoint is None else endpoint
     waits = patience or Patience()

@@ -126,19 +126,20 @@ def review(
     """
     _check(bundle, dry_run, as_json, model, base_url, provider)
     chosen = runs or ([] if last is not None else ["@last"])
-    text = api.review_bundle(chosen, last=last, short=short, runs_dir=runs_dir)
     if bundle is not None:
+        text = api.review_bundle(chosen, last=last, short=short, runs_dir=runs_dir)
         _write_bundle(text, bundle, as_json)
         return
     endpoint = api.review_endpoint(model=model, base_url=base_url, provider=provider, need_key=not dry_run)
     if dry_run:
+        text = api.review_bundle(chosen, last=last, short=short, runs_dir=runs_dir)
         _show_dry_run(text, endpoint, as_json)
         return
-    _agree(text, endpoint, yes, as_json)
     stream = api.stream_review(
         chosen, endpoint=endpoint, last=last, short=short, timeout=timeout, runs_dir=runs_dir,
         notify=lambda notice: echo(notice, err=True, wrap=True),
     )  # fmt: skip
+    _agree(stream.bundle, endpoint, yes, as_json)  # before it is asked for a first piece, nothing is sent
     if as_json:
         found = stream.review
         echo_json({**found.to_json(), "path": None if found.path is None else str(found.path)})
@@ -218,10 +219,11 @@ def _agree(text: ReviewBundle, endpoint: ReviewEndpoint, yes: bool, as_json: boo
 
 def _show(found: Review, runs_dir: Path | None) -> None:
     """What came after the findings: evidence that is not there, the proposals, and where it is kept."""
-    doubtful = sum(not item.found for finding in found.findings for item in finding.evidence)
+    doubtful = [item.text for finding in found.findings for item in finding.evidence if not item.found]
     if doubtful:
-        some = "1 excerpt is" if doubtful == 1 else f"{doubtful} excerpts are"
-        echo(f"\n{some} not in what was sent; review.md marks them", style="yellow", wrap=True)
+        echo("\nquoted as evidence, and not in what was sent:", style="yellow", wrap=True)
+        for text in doubtful:
+            echo(f"  · {text}", wrap=True)
     for number, proposal in enumerate(found.proposals, 1):
         echo()
         _show_proposal(number, proposal, runs_dir)

@@ -26,7 +26,7 @@ from gymnast.runs.trust import load_run_config
 
 MOST_RUNS = 12
 _CHARACTERS_PER_TOKEN = 3.0  # of numbers and names; prose has more
-_LOG_LINES, _LOG_BYTES = 20, 64 << 10
+_LOG_LINES, _LOG_BYTES = 12, 64 << 10
 _MOST_LOG = 1 << 30
 _MOST_DIFFERING = 40  # settings in a comparison
 
@@ -71,13 +71,14 @@ class Bundle:
 
 
 def build_bundle(runs: Sequence[RunFolder], *, short: bool = False) -> Bundle:
-    """The text on these runs: up to 32 kB of report for one alone, 8 kB for each of several or if `short`."""
+    """The text on these runs: up to 32 kB of report for one alone, 8 kB for each of several. `short` is 8 kB,
+    and settings without their meanings, for models with a small context."""
     if not runs:
         raise GymnastError("name a run to review; `gymnast runs` lists them")
     if len(runs) > MOST_RUNS:
         raise GymnastError(f"{len(runs)} runs are too many for one review: name at most {MOST_RUNS}")
     full = len(runs) == 1 and not short
-    parts = ["\n".join(_about(run, full=full, explain=run is runs[0])) for run in runs]
+    parts = ["\n".join(_about(run, full=full, explain=run is runs[0] and not short)) for run in runs]
     if len(runs) > 1:
         parts.append("\n".join(_compared(runs)))
     data = redact("\n\n".join(parts))

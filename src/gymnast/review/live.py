@@ -88,7 +88,7 @@ class LiveText:
         if self._frame is None:
             return ""
         if not text.isspace():
-            self._word += text
+            self._word = _joined(self._word, text)
             return self._shown() if len(self._word) > _MOST_WORD else ""
         return f"{self._shown()} "
 
@@ -103,3 +103,10 @@ class LiveText:
     def _shown(self) -> str:
         word, self._word = self._word, ""
         return redact(escaped(word))
+
+
+def _joined(word: str, text: str) -> str:
+    """JSON writes what is beyond 16 bits as two halves."""
+    if "\udc00" <= text <= "\udfff" and word and "\ud800" <= word[-1] <= "\udbff":
+        return word[:-1] + (word[-1] + text).encode("utf-16", "surrogatepass").decode("utf-16")
+    return word + text

@@ -45,7 +45,7 @@ class Proposal:
 def check_proposal(suggestion: Suggestion, runs: Mapping[str, RunFolder]) -> Proposal:
     """Against the config of the run that it names; `runs` are those under review, the first by default."""
     words = tuple(f"{key}={value}" for key, value in suggestion.overrides)
-    run_id = suggestion.run or next(iter(runs))
+    run_id = suggestion.run.removeprefix("run ").strip() or next(iter(runs))
     shown = tuple(clean(word, 200) for word in words)
     try:
         if run_id not in runs:

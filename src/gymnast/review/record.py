@@ -9,9 +9,9 @@ from typing import Any
 
 from gymnast.review.answer import Finding, parse_answer
 from gymnast.review.bundle import Bundle
-from gymnast.review.client import Reply
 from gymnast.review.endpoint import Endpoint
 from gymnast.review.proposals import Proposal, check_proposal
+from gymnast.review.reply import Reply
 from gymnast.runs.store import RunFolder, now
 
 FORMAT = 1
