@@ -11,7 +11,7 @@ from typing import Any
 from gymnast import api
 from gymnast.errors import GymnastError
 
-_WAIT_SECONDS = 1.2  # for the run to exist; most need less
+_WAIT_SECONDS = 1.5  # for the run to exist; most need less
 _MOST_REMEMBERED = 100
 PREFIX = "start-"
 
