@@ -93,11 +93,10 @@ def _show(done: Publication) -> None:
         echo(done.card)
         echo(f"folder   {done.folder} ({len(done.files)} files, {done.bytes:,} bytes); nothing was uploaded")
         return
-    what = "made" if done.created else "updated"
-    echo(f"{what}  {done.url}" if done.created else f"{what} {done.url}")
+    echo(f"{'made' if done.created else 'updated':<8} {done.url}")
     if done.mean_return is not None:
         spread = "" if done.std_return is None else f" ± {done.std_return:.2f}"
         over = "" if done.episodes is None else f" over {done.episodes:,} episodes"
-        echo(f"score   {done.mean_return:.2f}{spread}{over}")
-    echo(f"files   {len(done.files)}, {done.bytes:,} bytes, licence {done.licence}, commit {done.revision}")
-    echo(f"pull    {program()} pull hf:{done.repo}")
+        echo(f"score    {done.mean_return:.2f}{spread}{over}")
+    echo(f"files    {len(done.files)}, {done.bytes:,} bytes, licence {done.licence}, commit {done.revision}")
+    echo(f"pull     {program()} pull hf:{done.repo}")

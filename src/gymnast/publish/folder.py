@@ -23,7 +23,7 @@ from gymnast.publish.card import CURVE, RESULTS, VIDEO, CardFacts, model_card
 from gymnast.publish.score import PublishedScore
 from gymnast.redact import redacted, redacted_arguments, secret_settings
 from gymnast.reports.facts import gather
-from gymnast.reports.pictures import draw_pictures
+from gymnast.reports.pictures import PICTURES, draw_pictures
 from gymnast.reports.text import clean
 from gymnast.runs.checkpoint import Checkpoint, verify
 from gymnast.runs.files import (
@@ -65,7 +65,8 @@ def check_publishable(checkpoint: Checkpoint) -> None:
         if found := list(secret_settings(data)):
             raise GymnastError(
                 f"{', '.join(found[:3])} of run {checkpoint.run.id} looks like a secret, and the config"
-                " would be published; train it again with ${NAME}, the value of an environment variable, in its place"
+                " would be published; train it again with ${NAME} in its place, the value of an environment"
+                " variable"
             )
 
 
@@ -76,11 +77,7 @@ def write_folder(target: Path, checkpoint: Checkpoint, given: Contribution) -> s
     facts = replace(facts, command=tuple(_without_place(list(facts.command))))
     files = _copy_run(checkpoint, target)
     write_atomic(target / NAME, Manifest(run.id, files).to_bytes(), durable=False)
-    drawn = draw_pictures(facts, target / ".curves")
-    has_curve = any(curves.file == CURVE for curves in drawn)
-    if has_curve:
-        (target / ".curves" / CURVE).replace(target / CURVE)
-    shutil.rmtree(target / ".curves", ignore_errors=True)
+    has_curve = bool(draw_pictures(facts, target, [one for one in PICTURES if one.file == CURVE]))
     if given.video is not None:
         given.video.replace(target / VIDEO)
     if given.score is not None:

@@ -23,11 +23,12 @@ def connect() -> Any:
     if find_spec("huggingface_hub") is None:
         raise MissingExtra("the Hugging Face Hub", "hub")
     os.environ.setdefault("HF_HUB_DISABLE_UPDATE_CHECK", "1")
-    import huggingface_hub
+    from huggingface_hub import HfApi
+    from huggingface_hub.utils import disable_progress_bars, logging
 
-    huggingface_hub.utils.disable_progress_bars()
-    huggingface_hub.utils.logging.set_verbosity_error()  # what goes wrong is reported here, once
-    return huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
+    disable_progress_bars()
+    logging.set_verbosity_error()  # what goes wrong is reported here, once
+    return HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
 
 
 def user_name(hub: Any) -> str:
@@ -76,8 +77,8 @@ def explained(what: str) -> Iterator[None]:
         ) from error  # fmt: skip
     except RevisionNotFoundError as error:
         raise HubError(f"{what}: it has no such branch, tag or commit") from error
-    except EntryNotFoundError as error:
-        raise HubError(f"{what}: {_short(error)}") from error
+    except EntryNotFoundError as error:  # or the connection that would have shown it failed
+        raise HubError(f"{what}: {_refusal(error.__cause__ or error)}") from error
     except (HfHubHTTPError, HTTPError) as error:
         raise HubError(f"{what}: {_refusal(error)}") from error
     except (OSError, ValueError, RuntimeError) as error:
