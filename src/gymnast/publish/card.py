@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from gymnast.metrics.sinks.console import duration
@@ -13,6 +14,9 @@ from gymnast.runs.checkpoint import Checkpoint
 
 CURVE, VIDEO, RESULTS = "score.png", "replay.mp4", "results.json"
 _MOST_SETTINGS = 40
+_REFERENCE = re.compile(
+    r"[\w./-]{1,80}(?::[\w-]{1,40})?", re.ASCII
+)  # of a preset: it is printed in a command
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +104,15 @@ def _use(card: CardFacts) -> list[str]:
     ]
     lines += ["```sh", f"gymnast pull hf:{card.repo}", f"gymnast video record {run}{trust}", "```", ""]
     lines += ["And as any run of your own:", "", "```sh"]
-    lines += [f"gymnast eval {run} --episodes 100{trust}      # the score below"]
-    lines += [f"gymnast train --resume {run}{trust}           # train it further"]
+    commands = {
+        f"gymnast eval {run} --episodes 100{trust}": "the score below",
+        f"gymnast train --resume {run}{trust}": "train it further",
+    }
     reference = clean(card.facts.run.name, 120)
-    if reference and not card.imports and "`" not in reference:
-        lines += [f"gymnast train {reference} --init-from {run}   # start a new run from its weights"]
+    if _REFERENCE.fullmatch(reference) and not card.imports:
+        commands[f"gymnast train {reference} --init-from {run}"] = "start a new run from its weights"
+    width = max(map(len, commands))
+    lines += [f"{words:<{width}}  # {about}" for words, about in commands.items()]
     lines += ["```"]
     if card.imports:
         names = ", ".join(code(name) for name in card.imports)
@@ -136,7 +144,7 @@ def _score(card: CardFacts) -> list[str]:
         if score.fresh
         else "From an evaluation during training. The checkpoint was selected by it, so expect a little less."
     )
-    lines = ["## Score", "", how, "", *table(["", "value"], [row for row in rows if row[1]])]
+    lines = ["## Score", "", how, "", *table(["measure", "value"], [row for row in rows if row[1]])]
     if score.tasks:
         tasks = [[code(name), f"{mean:,.2f}", f"{std:,.2f}"] for name, mean, std in score.tasks]
         lines += ["", *table(["task", "mean return:", "std:"], tasks)]
@@ -180,7 +188,7 @@ def _provenance(card: CardFacts) -> list[str]:
         ["came from", code(card.origin or "")],
         *([what, f"[{plain(what)}]({url})"] for what, url in card.links),
     ]
-    lines = ["## Provenance", "", *table(["", ""], [row for row in rows if row[1]])]
+    lines = ["## Provenance", "", *table(["fact", "value"], [row for row in rows if row[1]])]
     return [
         *lines,
         "",

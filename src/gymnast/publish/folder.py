@@ -60,9 +60,9 @@ class Contribution:
 def check_publishable(checkpoint: Checkpoint) -> None:
     """Raise for a checkpoint that is damaged, or whose config has a secret in it."""
     verify(checkpoint)
-    for path in dict.fromkeys((checkpoint.config_path(), checkpoint.run.config_path)):
-        data = parse_yaml(read_text(path, MOST_CONFIG), path.name)
-        if found := list(secret_settings(data)):
+    paths = (checkpoint.config_path(), checkpoint.run.config_path)
+    for text in dict.fromkeys(read_text(path, MOST_CONFIG) for path in paths):
+        if found := list(secret_settings(parse_yaml(text, "config.yaml"))):
             raise GymnastError(
                 f"{', '.join(found[:3])} of run {checkpoint.run.id} looks like a secret, and the config"
                 " would be published; train it again with ${NAME} in its place, the value of an environment"
