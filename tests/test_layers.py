@@ -67,10 +67,13 @@ LAYERS = (
     ("recordings",),
     ("insight",),
     ("training.loop", "training.run"),
-    ("doctor", "audit"),
+    ("doctor", "audit", "review"),
+    ("archive",),
+    ("publish",),
     ("smoke",),
     ("play",),
     ("api", "inspect"),  # the inspector is a user of the api, which starts it
+    ("mcp",),
     ("smoke.stages",),  # runs in a process of its own, as a user of the api
     ("cli", "__main__"),
 )

@@ -21,6 +21,7 @@ ALLOWED = (
     "gymnast.cli",
     "gymnast.metrics.sinks",
     "gymnast.training.run.keys",
+    "gymnast.mcp",  # a front end of its own on the api, which `gymnast mcp` starts
 )
 
 

@@ -15,6 +15,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gymnast.api.archiving import ArrivedRun as ArrivedRun
+    from gymnast.api.archiving import PackedRun as PackedRun
+    from gymnast.api.archiving import pack_run as pack_run
+    from gymnast.api.archiving import unpack_run as unpack_run
     from gymnast.api.audit import RewardAudit as RewardAudit
     from gymnast.api.audit import audit_env_rewards as audit_env_rewards
     from gymnast.api.audit import audit_run_rewards as audit_run_rewards
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from gymnast.api.config import settings_page as settings_page
     from gymnast.api.config import show_config as show_config
     from gymnast.api.config import validate_configs as validate_configs
+    from gymnast.api.control import NotAnswered as NotAnswered
     from gymnast.api.control import checkpoint_run as checkpoint_run
     from gymnast.api.control import evaluate_run as evaluate_run
     from gymnast.api.control import pause_run as pause_run
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
     from gymnast.api.diagnosis import alert_page as alert_page
     from gymnast.api.diagnosis import alert_pages as alert_pages
     from gymnast.api.diagnosis import diagnose as diagnose
+    from gymnast.api.diagnosis import diagnose_folder as diagnose_folder
     from gymnast.api.diagnosis import list_rules as list_rules
     from gymnast.api.distributions import Distributions as Distributions
     from gymnast.api.distributions import distribution_pictures as distribution_pictures
@@ -98,6 +104,14 @@ if TYPE_CHECKING:
     from gymnast.api.inspection import run_videos as run_videos
     from gymnast.api.inspector import inspect_runs as inspect_runs
     from gymnast.api.inspector import inspector_server as inspector_server
+    from gymnast.api.jobs import Job as Job
+    from gymnast.api.jobs import job_address as job_address
+    from gymnast.api.jobs import list_jobs as list_jobs
+    from gymnast.api.jobs import read_job as read_job
+    from gymnast.api.jobs import start_job as start_job
+    from gymnast.api.jobs import stop_job as stop_job
+    from gymnast.api.logs import LogPage as LogPage
+    from gymnast.api.logs import read_log as read_log
     from gymnast.api.metrics import MetricSpec as MetricSpec
     from gymnast.api.metrics import list_metrics as list_metrics
     from gymnast.api.metrics import metric_bounds as metric_bounds
@@ -119,10 +133,30 @@ if TYPE_CHECKING:
     from gymnast.api.recordings import recording_binary as recording_binary
     from gymnast.api.recordings import recording_csv as recording_csv
     from gymnast.api.recordings import recording_info as recording_info
+    from gymnast.api.outside import check_outside_config as check_outside_config
+    from gymnast.api.outside import check_reference as check_reference
+    from gymnast.api.outside import check_settings as check_settings
+    from gymnast.api.outside import outside_checkpoint as outside_checkpoint
+    from gymnast.api.outside import outside_run as outside_run
+    from gymnast.api.publishing import Publication as Publication
+    from gymnast.api.publishing import publish_run as publish_run
+    from gymnast.api.publishing import pull_run as pull_run
     from gymnast.api.report import RunReport as RunReport
     from gymnast.api.report import read_report as read_report
+    from gymnast.api.report import read_rollout_table as read_rollout_table
     from gymnast.api.report import rollout_table as rollout_table
     from gymnast.api.report import write_report as write_report
+    from gymnast.api.reviewing import Review as Review
+    from gymnast.api.reviewing import ReviewBundle as ReviewBundle
+    from gymnast.api.reviewing import ReviewEndpoint as ReviewEndpoint
+    from gymnast.api.reviewing import ReviewFailed as ReviewFailed
+    from gymnast.api.reviewing import ReviewProposal as ReviewProposal
+    from gymnast.api.reviewing import ReviewStream as ReviewStream
+    from gymnast.api.reviewing import review_bundle as review_bundle
+    from gymnast.api.reviewing import review_endpoint as review_endpoint
+    from gymnast.api.reviewing import review_runs as review_runs
+    from gymnast.api.reviewing import save_review_bundle as save_review_bundle
+    from gymnast.api.reviewing import stream_review as stream_review
     from gymnast.api.roms import Game as Game
     from gymnast.api.roms import GameDetails as GameDetails
     from gymnast.api.roms import ImportedRoms as ImportedRoms
@@ -140,11 +174,22 @@ if TYPE_CHECKING:
     from gymnast.api.runs import list_runs as list_runs
     from gymnast.api.runs import runs_folder as runs_folder
     from gymnast.api.runs import show_run as show_run
+    from gymnast.api.series import MetricSeries as MetricSeries
+    from gymnast.api.series import match_metrics as match_metrics
+    from gymnast.api.series import metric_keys as metric_keys
+    from gymnast.api.series import metric_rows as metric_rows
+    from gymnast.api.series import read_series as read_series
     from gymnast.api.smoke import SMOKE_STAGES as SMOKE_STAGES
     from gymnast.api.smoke import SmokeOutcome as SmokeOutcome
     from gymnast.api.smoke import SmokePreset as SmokePreset
     from gymnast.api.smoke import smoke_presets as smoke_presets
     from gymnast.api.smoke import try_presets as try_presets
+    from gymnast.api.state import current_alerts as current_alerts
+    from gymnast.api.state import last_metrics as last_metrics
+    from gymnast.api.state import run_settings as run_settings
+    from gymnast.api.suggestions import Suggestion as Suggestion
+    from gymnast.api.suggestions import repeated as repeated
+    from gymnast.api.suggestions import suggest_changes as suggest_changes
     from gymnast.api.traces import load_trace as load_trace
     from gymnast.api.traces import record_trace as record_trace
     from gymnast.api.traces import save_trace as save_trace
@@ -167,6 +212,12 @@ if TYPE_CHECKING:
     from gymnast.api.video import record_video as record_video
 
 _PUBLIC: dict[str, str] = {  # module → the names it offers
+    "jobs": "Job job_address list_jobs read_job start_job stop_job",
+    "logs": "LogPage read_log",
+    "outside": "check_outside_config check_reference check_settings outside_checkpoint outside_run",
+    "series": "MetricSeries match_metrics metric_keys metric_rows read_series",
+    "state": "current_alerts last_metrics run_settings",
+    "suggestions": "Suggestion repeated suggest_changes",
     "training": "train resume parse_count parse_duration captured_output",
     "run": "Run Overrides",
     "runs": "RunEntry RunSummary list_runs show_run best_runs delete_runs find_run runs_folder",
@@ -174,7 +225,8 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     " check_picture_file",
     "completion": "complete_reference complete_run",
     "detached": "DetachedRun start_detached",
-    "control": "stop_run pause_run resume_paused_run checkpoint_run evaluate_run watch_run run_state",
+    "control": "NotAnswered stop_run pause_run resume_paused_run checkpoint_run evaluate_run watch_run"
+    " run_state",
     "extend": "Hook Sink Adjust Stop Command Report Episode Outcome RunHeader",
     "evaluation": "Evaluation TaskEvaluation evaluate",
     "video": "Video record_video progress_video",
@@ -191,10 +243,14 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "distributions": "Distributions read_distributions distribution_pictures",
     "playing": "PlayedGame play",
     "metrics": "MetricSpec list_metrics metric_bounds metrics_page",
-    "diagnosis": "Alert AlertRule Diagnosis diagnose list_rules alert_page alert_pages",
-    "report": "RunReport read_report write_report rollout_table",
+    "diagnosis": "Alert AlertRule Diagnosis diagnose diagnose_folder list_rules alert_page alert_pages",
+    "report": "RunReport read_report write_report rollout_table read_rollout_table",
+    "reviewing": "Review ReviewBundle ReviewEndpoint ReviewFailed ReviewProposal ReviewStream review_bundle"
+    " review_endpoint review_runs save_review_bundle stream_review",
     "roms": "Game GameDetails ImportedRoms import_roms list_games show_game count_known_games",
     "trackers": "ExportedMetrics export_metrics wandb_dashboard",
+    "publishing": "Publication publish_run pull_run",
+    "archiving": "ArrivedRun PackedRun pack_run unpack_run",
     "doctor": "PROBE_TITLES Examination Finding ProbeResult examine examine_algorithms",
     "audit": "RewardAudit audit_env_rewards audit_run_rewards audit_text names_a_run",
     "insight": "look_inside what_can_be_seen grad_cam integrated_gradients occlusion layer_activations"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,6 +129,10 @@ def validate_configs(names: Sequence[str | Path] = (), *, config_dirs: Folders =
 
 
 def _check(reference: str, config_dirs: Sequence[Path]) -> Validation:
+    return check_config(reference, lambda: load_config(reference, config_dirs=config_dirs).config)
+
+
+def check_config(name: str, load: Callable[[], Config]) -> Validation:
     """The settings first, then what only the environments know."""
     from gymnast.envs.mix.build import policy_spaces
     from gymnast.envs.spec import read_spec
@@ -136,18 +140,18 @@ def _check(reference: str, config_dirs: Sequence[Path]) -> Validation:
     from gymnast.training.hook_table import build_hooks
 
     try:
-        config = load_config(reference, config_dirs=config_dirs).config
+        config = load()
         policy_spaces(config.env)  # wrappers, their arguments, the env's own; tasks that go together
         read_spec(config.env)  # labels and names, one for each action and component
         prepare_sinks(config.sinks)
         build_hooks(config)
     except MissingExtra as missing:
-        return Validation(reference, None, f"needs gymnast[{missing.extra}] to run")
+        return Validation(name, None, f"needs gymnast[{missing.extra}] to run")
     except MissingGame:
-        return Validation(reference, None, "needs your own copy of the game to run")
+        return Validation(name, None, "needs your own copy of the game to run")
     except GymnastError as error:
-        return Validation(reference, str(error))
-    return Validation(reference, None)
+        return Validation(name, str(error))
+    return Validation(name, None)
 
 
 def format_configs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gymnast.runs.control import NotAnswered
 from gymnast.runs.control import checkpoint as checkpoint_run
 from gymnast.runs.control import evaluate as evaluate_run
 from gymnast.runs.control import pause as pause_run
@@ -11,6 +12,7 @@ from gymnast.runs.control import watch as watch_run
 from gymnast.runs.registry import entry_of as run_state
 
 __all__ = [
+    "NotAnswered",
     "checkpoint_run",
     "evaluate_run",
     "pause_run",

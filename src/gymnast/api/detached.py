@@ -58,10 +58,12 @@ def start_detached(
     config_dirs: Folders = (),
     notify: Callable[[str], None] = lambda text: None,
     trust: bool = False,
+    command: Sequence[str] | None = None,
 ) -> DetachedRun:
     """Start what `api.train(reference)` or `api.resume(resume)` would train, and return once it trains.
 
-    `notify` receives what it reports before that. Stop it with `api.stop(run.id)`.
+    `notify` receives what it reports before that. `command` is what run.json records as having started it,
+    if this process's own command line would not do so. Stop it with `api.stop(run.id)`.
     """
     if os.name != "posix":
         raise GymnastError("a detached training needs Linux or macOS")
@@ -70,7 +72,7 @@ def start_detached(
     if resume is not None:  # the process itself could not ask
         load_run_config(folder_of(resume, runs_dir), overrides, trust=trust)
     order = {
-        "argv": sys.argv,
+        "argv": sys.argv if command is None else list(command),
         "reference": _text(reference),
         "resume": _text(resume),
         "init_from": _text(init_from),

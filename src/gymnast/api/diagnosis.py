@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gymnast.api.run import Run, folder_of
 from gymnast.errors import GymnastError, did_you_mean
@@ -12,7 +13,19 @@ from gymnast.metrics.alerts.facts import RunFacts
 from gymnast.metrics.alerts.rule import AlertRule
 from gymnast.metrics.alerts.table import all_rules
 
-__all__ = ["Alert", "AlertRule", "Diagnosis", "alert_page", "alert_pages", "diagnose", "list_rules"]
+if TYPE_CHECKING:
+    from gymnast.runs.store import RunFolder
+
+__all__ = [
+    "Alert",
+    "AlertRule",
+    "Diagnosis",
+    "alert_page",
+    "alert_pages",
+    "diagnose",
+    "diagnose_folder",
+    "list_rules",
+]
 
 
 def diagnose(source: str | Path | Run = "@last", *, runs_dir: str | Path | None = None) -> Diagnosis:
@@ -39,6 +52,13 @@ def diagnose(source: str | Path | Run = "@last", *, runs_dir: str | Path | None 
         beside = [other.name for other in path.parent.glob("*.csv")] if path.parent.is_dir() else []
         raise GymnastError(f"no file or folder {source}{did_you_mean(path.name, beside)}")
     return diagnose_run(folder_of(source, runs_dir))
+
+
+def diagnose_folder(folder: RunFolder) -> Diagnosis:
+    """The alerts of a run that has been found already."""
+    from gymnast.runs.diagnosis import diagnose_run
+
+    return diagnose_run(folder)
 
 
 def list_rules() -> tuple[AlertRule, ...]:

@@ -60,7 +60,9 @@ class RunReport:
         return to_json(self.facts)
 
 
-def read_report(run: str | Path | Run = "@last", *, runs_dir: str | Path | None = None) -> RunReport:
+def read_report(
+    run: str | Path | Run | RunFolder = "@last", *, runs_dir: str | Path | None = None
+) -> RunReport:
     """What a run's folder says, gathered; nothing is written."""
     from gymnast.reports.facts import gather
 
@@ -119,6 +121,23 @@ def rollout_table(
     log_printed(checkpoint.run)
     with checkpoint.run.lock(), RolloutTables(checkpoint.run, trust=trust) as writer:
         return writer.write(checkpoint)
+
+
+def read_rollout_table(
+    reference: str | Path | Run = "@last", *, runs_dir: str | Path | None = None
+) -> list[list[str]] | None:
+    """The table of steps of a checkpoint as rows of cells, its header first; None if it was not written
+    yet."""
+    import csv
+
+    from gymnast.runs.files import is_regular, read_bytes
+    from gymnast.runs.steps_tables import steps_path
+
+    checkpoint = find_checkpoint(reference, runs_dir)
+    path = steps_path(checkpoint.run, checkpoint.env_steps)
+    if not is_regular(path):
+        return None
+    return list(csv.reader(read_bytes(path).decode(errors="replace").splitlines()))
 
 
 def _write_tables(folder: RunFolder, trust: bool) -> None:

@@ -35,8 +35,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("gymnast.cli.inspect:inspect", "Look at runs and step through episodes in the browser."),
     "play": ("gymnast.cli.play:play", "Watch a policy, play yourself, or take over from it."),
     "report": ("gymnast.cli.report:report", "Report on a run: outcome, curves, alerts with advice."),
+    "review": ("gymnast.cli.review:app", "Let a language model review runs and propose changes."),
     "runs": ("gymnast.cli.runs:app", "List, show, compare, control and remove runs."),
     "diagnose": ("gymnast.cli.diagnose:diagnose", "Find what is wrong with a run, and what to change."),
+    "publish": ("gymnast.cli.publish:publish", "Publish a run on the Hugging Face Hub."),
+    "pull": ("gymnast.cli.pull:pull", "Bring a run from the Hugging Face Hub or from W&B."),
+    "pack": ("gymnast.cli.pack:pack", "Put a whole run into one file."),
+    "unpack": ("gymnast.cli.pack:unpack", "Put a packed run among the others."),
     "envs": ("gymnast.cli.envs:envs", "Find environments and their presets."),
     "roms": ("gymnast.cli.roms:app", "Import and list games for old consoles."),
     "config": ("gymnast.cli.config:app", "Show, validate and format settings."),
@@ -49,6 +54,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Look at rewards: size, sparsity, shaping, discount.",
     ),
     "metrics": ("gymnast.cli.metrics:metrics", "Explain what is recorded."),
+    "mcp": ("gymnast.cli.mcp:mcp", "Let an assistant train, watch and judge agents (MCP server)."),
     "wandb": ("gymnast.cli.wandb:app", "Set up a dashboard on Weights & Biases."),
 }
 

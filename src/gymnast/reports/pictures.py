@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,13 +46,13 @@ PICTURES = (
 _MOST_CURVES = 8  # in one picture
 
 
-def draw_pictures(facts: RunFacts, folder: Path) -> list[Curves]:
-    """Write those that have anything to show; which ones."""
+def draw_pictures(facts: RunFacts, folder: Path, wanted: Sequence[Curves] = PICTURES) -> list[Curves]:
+    """Write those of the wanted that have anything to show; which ones."""
     from gymnast.charts.picture import line_chart  # only now: a report may have no pictures
     from gymnast.traces.png import encode_png
 
     drawn: list[Curves] = []
-    for curves in PICTURES:
+    for curves in wanted:
         series = list(_series(facts, curves))
         if not series:
             continue

@@ -19,11 +19,13 @@ from gymnast.runs.checkpoint import (
     load_policy_arrays,
     sidecar_or_none,
 )
+from gymnast.runs.elsewhere import how_to_get
 from gymnast.runs.files import is_link
 from gymnast.runs.selection import best_by_env
 from gymnast.runs.store import RUN_ID, RunFolder, run_folders
 
 _warn = logging.getLogger("gymnast").warning
+_ELSEWHERE = ("hf:", "wandb:")
 _CHECKPOINT_NAME = re.compile(r"(\d+)(?:-\d)?(?:\.json|\.(?:policy|state)\.safetensors)?")
 
 
@@ -38,6 +40,8 @@ def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> RunFold
         return _best(root)
     if reference.startswith("@"):
         raise GymnastError(f"unknown run {reference!r}{did_you_mean(reference, ['@last', '@best'])}")
+    if reference.startswith(_ELSEWHERE):
+        raise GymnastError(f"{reference} is not here{how_to_get(reference)}")
     if _is_path(reference):
         return _from_path(reference, allow_paths)
     ids = sorted(run.id for run in run_folders(root))
@@ -54,15 +58,16 @@ def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> RunFold
         shown = ", ".join(matches[:8]) + (" …" if len(matches) > 8 else "")
         raise GymnastError(f"{reference!r} begins the id of {len(matches)} runs: {shown}")
     if not ids:
-        raise GymnastError(f"no run {reference!r}: there are no runs in {root}")
-    raise GymnastError(f"no run {reference!r} in {root}{did_you_mean(reference, [*ids, '@last', '@best'])}")
+        raise GymnastError(f"no run {reference!r}: there are no runs in {root}{how_to_get(reference)}")
+    meant = did_you_mean(reference, [*ids, "@last", "@best"])
+    raise GymnastError(f"no run {reference!r} in {root}{meant}{how_to_get(reference)}")
 
 
 def parse_reference(reference: str) -> tuple[str, str | None]:
     """`RUN/CHECKPOINT` → (run, checkpoint); the checkpoint is None where none is named."""
     text = reference.rstrip("/") or reference
     head, _, tail = text.replace(os.sep, "/").rpartition("/")
-    if not head or _is_run_folder(text):
+    if not head or _is_run_folder(text) or text.startswith(_ELSEWHERE):
         return text, None
     if match := _CHECKPOINT_NAME.fullmatch(tail):
         folder, _, last = head.rpartition("/")

@@ -11,8 +11,11 @@ runs/
     alerts.json            health alerts so far, with advice
     distributions.bin      how actions, rewards, values … are distributed over the run (observe/)
     report.md              what came of it, with its pictures in report/; written at the end
+    review.md, review.json what a language model said about it (review/)
     trackers.json          the run's ids at trackers, for a resume
     mark.json              that it was made here, by a key of the user (marks.py)
+    origin.json            of a run that was unpacked or pulled: where it came from
+    hub/                   what `gymnast publish --dry-run` wrote
     checkpoints/           weights and training state (checkpoint.py)
     recordings/            episodes that were recorded to look at them (recordings/store.py)
     videos/                videos by env steps, best.mp4, progress.mp4; absent before the first
@@ -109,6 +112,19 @@ class RunFolder:
         return self.path / "report"
 
     @property
+    def review_path(self) -> Path:
+        return self.path / "review.md"
+
+    @property
+    def review_json_path(self) -> Path:
+        return self.path / "review.json"
+
+    @property
+    def review_lock_path(self) -> Path:
+        """Held while a review is written, which a running training does not keep anybody from."""
+        return self.path / ".review.lock"
+
+    @property
     def trackers_path(self) -> Path:
         return self.path / "trackers.json"
 
@@ -151,6 +167,14 @@ class RunFolder:
     @property
     def mark_path(self) -> Path:
         return self.path / "mark.json"
+
+    @property
+    def origin_path(self) -> Path:
+        return self.path / "origin.json"
+
+    @property
+    def hub(self) -> Path:
+        return self.path / "hub"
 
     @property
     def lock_path(self) -> Path:
@@ -286,6 +310,44 @@ def open_run(root: Path, run_id: str) -> RunFolder:
     if not _is_run(run):
         ids = [known.id for known in run_folders(root)]
         raise GymnastError(f"no run {run_id!r} in {root}{did_you_mean(run_id, ids)}")
+    return run
+
+
+def draft_folder(root: Path, name: str) -> RunFolder:
+    """A new hidden folder beside the runs, for one that is put together there and then adopted."""
+    _sweep(root)
+    draft = RunFolder(root / f"{_UNFINISHED}{name}")
+    draft.path.mkdir()
+    return draft
+
+
+def free_id(root: Path) -> str:
+    """An id that no run has."""
+    return _new_id(root)
+
+
+def adopt_run(draft: RunFolder, root: Path, run_id: str, *, replace: bool) -> RunFolder:
+    """Make a draft the run of this id in one move; with `replace` it takes the place of one that has it."""
+    if not RUN_ID.fullmatch(run_id):
+        raise GymnastError(f"{run_id!r} is not a run id")
+    run = RunFolder(root / run_id)
+    run.refuse_link()
+    doomed = root / f"{_DOOMED}{run_id}"
+    with run.lock() if replace and _is_run(run) else nullcontext():
+        try:
+            if replace and _is_run(run):
+                remove_tree(doomed)
+                run.path.rename(doomed)
+            try:
+                draft.path.rename(run.path)
+            except OSError:
+                if os.path.lexists(doomed):
+                    doomed.rename(run.path)
+                raise
+        except OSError as error:
+            raise GymnastError(f"run {run_id} cannot be put into {root}: {error.strerror}") from error
+    remove_tree(doomed)
+    fsync_folder(root)
     return run
 
 

@@ -1,0 +1,34 @@
+"""What whoever started the server allows it, and where its runs are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gymnast import api
+from gymnast.errors import GymnastError
+from gymnast.runs.store import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The settings of one server."""
+
+    runs_dir: Path | None = None
+    config_dirs: tuple[Path, ...] = ()
+    trust: bool = False  # whether configs and runs may name code to import
+    allow_publish: bool = False  # whether it may upload without asking
+    most_running: int = 4  # trainings at a time
+
+    def run(self, reference: str) -> RunFolder:
+        """The run that a client names; nothing leaves the runs folder."""
+        return api.outside_run(reference, runs_dir=self.runs_dir)
+
+    def refuse_crowd(self) -> None:
+        """Raise if as many trainings as allowed are under way."""
+        training = [entry.id for entry in api.list_runs(status="running", runs_dir=self.runs_dir)]
+        if len(training) >= self.most_running:
+            raise GymnastError(
+                f"{len(training)} runs are being trained already ({', '.join(training[:8])}): wait for one"
+                " with watch_run, or end one with stop_training"
+            )

@@ -1,0 +1,54 @@
+"""Trainings that are being started: a client gets an answer at once, even if building the envs takes long."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from typing import Any
+
+from gymnast import api
+from gymnast.errors import GymnastError
+
+_WAIT_SECONDS = 1.5  # for the run to exist; most need less
+_MOST_REMEMBERED = 100
+PREFIX = "start-"
+
+
+class Starts:
+    """Each start has an id until its run has one. A training that was started outlives this process."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, Future[str]] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, order: dict[str, Any]) -> tuple[str, str]:
+        """Start what `api.start_detached` starts: (the run's id, 'running'), or (a start's id,
+        'starting')."""
+        future: Future[str] = Future()
+        threading.Thread(target=_start, args=(future, order), daemon=True).start()
+        try:
+            return future.result(_WAIT_SECONDS), "running"
+        except NotYet:
+            start = f"{PREFIX}{secrets.token_hex(4)}"
+            with self._lock:
+                self._pending[start] = future
+                while len(self._pending) > _MOST_REMEMBERED:
+                    self._pending.pop(next(iter(self._pending)))
+            return start, "starting"
+
+    def run_of(self, start: str) -> str | None:
+        """The id of the run that came of a start; None while there is none. Raises what it failed with."""
+        with self._lock:
+            future = self._pending.get(start)
+        if future is None:
+            raise GymnastError(f"no start {start!r} is known here any more: list_runs shows what is trained")
+        return future.result() if future.done() else None
+
+
+def _start(future: Future[str], order: dict[str, Any]) -> None:
+    try:
+        future.set_result(api.start_detached(**order).id)
+    except BaseException as error:
+        future.set_exception(error)

@@ -1,0 +1,122 @@
+"""A tool as this server offers it: short schemas, errors that a model can act on, answers of a bounded
+size."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
+
+from gymnast.errors import GymnastError, did_you_mean
+from gymnast.redact import redact
+
+MOST_CHARACTERS = 40_000  # of any answer; those that were not asked in full stay below half of it
+_LONGEST_ERROR = 4_000
+_HINTS = "__mcp_hints__"
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+ENDS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+)
+UPLOADS = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+
+
+def tool(hints: ToolAnnotations) -> Callable[[_Method], _Method]:
+    """Mark a method as a tool: its name, docstring, arguments and answer are what clients see."""
+
+    def marked(method: _Method) -> _Method:
+        setattr(method, _HINTS, hints)
+        return method
+
+    return marked
+
+
+def tools_of(*groups: object) -> Iterator[Tool]:
+    """The tools among the methods of each object, in the order in which they are written."""
+    for group in groups:
+        for name, function in vars(type(group)).items():
+            if hints := getattr(function, _HINTS, None):
+                yield _offered(getattr(group, name), hints)
+
+
+class OwnTool(Tool):
+    """Reports what was wrong with a call in one message, and nothing of what went wrong inside."""
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        known = self.parameters["properties"]
+        for name in arguments:
+            if name not in known:
+                there = ", ".join(known) or "none"
+                raise ToolError(f"{self.name} has no argument {name!r}{did_you_mean(name, known)}: {there}")
+        try:
+            answer = await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            cause = error.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError(_wrong_arguments(self.name, cause)) from cause
+            if isinstance(cause, GymnastError):
+                raise ToolError(redact(str(cause))[:_LONGEST_ERROR]) from cause
+            raise
+        return _compact(self.name, answer)
+
+
+def _offered(method: Callable[..., Any], hints: ToolAnnotations) -> OwnTool:
+    made = OwnTool.from_function(method, description=inspect.getdoc(method), annotations=hints)
+    made.parameters = slim(made.parameters)
+    made.fn_metadata.output_schema = slim(made.fn_metadata.output_schema)
+    assert isinstance(made, OwnTool)
+    return made
+
+
+def slim(schema: Any) -> Any:
+    """A JSON schema without what pydantic adds and nobody needs: titles, and nulls spelt out at length."""
+    if isinstance(schema, list):
+        return [slim(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "title" and isinstance(value, str):
+            continue
+        if key == "default" and value is None:
+            continue
+        if key in ("properties", "$defs"):
+            kept[key] = {name: slim(inner) for name, inner in value.items()}
+        else:
+            kept[key] = slim(value)
+    kinds = kept.get("anyOf")
+    if isinstance(kinds, list) and all(set(kind) == {"type"} for kind in kinds):
+        del kept["anyOf"]
+        kept["type"] = [kind["type"] for kind in kinds]
+    return kept
+
+
+def _compact(name: str, answer: Any) -> Any:
+    """The same answer without indentation, and refused where it would flood the client."""
+    if not isinstance(answer, CallToolResult) or answer.structured_content is None or answer.is_error:
+        return answer
+    text = json.dumps(
+        to_jsonable_python(answer.structured_content), ensure_ascii=False, separators=(",", ":")
+    )
+    if len(text) > MOST_CHARACTERS:
+        raise ToolError(f"the answer of {name} would have {len(text):,} characters: ask for less of it")
+    return answer.model_copy(update={"content": [TextContent(type="text", text=text)]})
+
+
+def _wrong_arguments(name: str, error: ValidationError) -> str:
+    lines = []
+    for detail in error.errors(include_url=False, include_context=False):
+        where = ".".join(str(part) for part in detail["loc"]) or "arguments"
+        given = "" if detail["type"] == "missing" else f", got {str(detail['input'])[:80]!r}"
+        line = f"{where}: {detail['msg']}{given}"
+        lines += [line] if line not in lines else []
+    return f"{name} was called with wrong arguments: " + "; ".join(lines[:8])

@@ -1,0 +1,150 @@
+"""Tools that start, resume and stop trainings."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from gymnast import api
+from gymnast.errors import GymnastError
+from gymnast.mcp.serving import Serving
+from gymnast.mcp.starts import Starts
+from gymnast.mcp.tool import ENDS, WRITES, tool
+from gymnast.mcp.tools.configs import Overrides
+
+Steps = Annotated[int | str | None, Field(description="total env steps: 300000 or '300k'")]
+WallTime = Annotated[float | str | None, Field(description="seconds, or '10m'")]
+RunName = Annotated[str, Field(description="id, the beginning of one, @last or @best")]
+
+
+@dataclass
+class Started:
+    run: str  # watch_run takes it; `start-…` until the run exists
+    state: str
+    command: str  # the same on a command line
+    next: str
+
+
+@dataclass
+class Stopped:
+    id: str
+    state: str
+    reason: str
+    env_steps: int | None
+    best_score: float | None
+
+
+class TrainingTools:
+    def __init__(self, serving: Serving, starts: Starts) -> None:
+        self._serving, self._starts = serving, starts
+
+    @tool(WRITES)
+    def start_training(
+        self,
+        reference: str = "",
+        like_run: str = "",
+        overrides: Overrides = None,
+        seed: Annotated[int | None, Field(ge=0)] = None,
+        max_env_steps: Steps = None,
+        wall_time: WallTime = None,
+        init_from: str = "",
+    ) -> Started:
+        """Start a training in the background and return at once; follow it with watch_run. Name a reference
+        (CartPole-v1:ppo), or an earlier run with `like_run` to train its settings again with changes.
+        `init_from`: RUN or RUN/CHECKPOINT whose weights to begin with."""
+        serving = self._serving
+        serving.refuse_crowd()
+        if bool(reference) == bool(like_run):
+            raise GymnastError("give a reference or like_run: one of the two")
+        texts = _as_texts(api.check_settings(overrides, trust=serving.trust))
+        texts += [] if seed is None else [f"seed={seed}"]
+        if like_run:
+            again = api.repeated(serving.run(like_run), texts, trust=serving.trust)
+            reference, texts = again.reference, list(again.overrides)
+        else:
+            api.check_reference(reference, config_dirs=serving.config_dirs, trust=serving.trust)
+        start = api.outside_checkpoint(init_from, runs_dir=serving.runs_dir) if init_from else None
+        return self._begin(
+            [reference, *texts],
+            {"--max-env-steps": max_env_steps, "--wall-time": wall_time, "--init-from": start},
+            {
+                "reference": reference,
+                "overrides": texts,
+                "max_env_steps": max_env_steps,
+                "wall_time": wall_time,
+                "init_from": start,
+                "config_dirs": serving.config_dirs,
+            },
+        )
+
+    @tool(WRITES)
+    def resume_training(
+        self,
+        run: RunName,
+        overrides: Overrides = None,
+        max_env_steps: Steps = None,
+        wall_time: WallTime = None,
+    ) -> Started:
+        """Resume a run that has ended from its last checkpoint, with changed settings or a larger total
+        budget if given; or let a paused run continue. Returns at once."""
+        serving = self._serving
+        folder = serving.run(run)
+        state = api.run_state(folder)
+        if state.state == "paused":
+            if overrides or max_env_steps or wall_time:
+                raise GymnastError(f"run {folder.id} is paused: stop it first to change its settings")
+            api.resume_paused_run(folder, wait=False)
+            return Started(folder.id, "running", f"gymnast runs resume {folder.id}", _NEXT)
+        if state.state == "running":
+            raise GymnastError(f"run {folder.id} is being trained already: follow it with watch_run")
+        serving.refuse_crowd()
+        texts = _as_texts(api.check_settings(overrides, trust=serving.trust))
+        return self._begin(
+            ["--resume", folder.id, *texts],
+            {"--max-env-steps": max_env_steps, "--wall-time": wall_time},
+            {
+                "resume": folder.id,
+                "overrides": texts,
+                "max_env_steps": max_env_steps,
+                "wall_time": wall_time,
+                "trust": serving.trust,
+            },
+        )
+
+    @tool(ENDS)
+    def stop_training(
+        self, run: Annotated[str, Field(description="a run, or the id of a job")], pause: bool = False
+    ) -> Stopped:
+        """Have a run finish its update, save a checkpoint and end; it can be resumed later. `pause` makes it
+        wait instead. With a job's id (job-…), end that job."""
+        serving = self._serving
+        if run.startswith("job-"):
+            job = api.stop_job(run, runs_dir=serving.runs_dir)
+            return Stopped(job.id, job.state, "", None, None)
+        folder = serving.run(run)
+        try:
+            entry = api.pause_run(folder, timeout=30) if pause else api.stop_run(folder, timeout=30)
+        except api.NotAnswered as late:
+            return Stopped(folder.id, "stopping", str(late), None, None)
+        return Stopped(entry.id, entry.state, entry.reason or "", entry.env_steps, entry.best_score)
+
+    def _begin(self, words: list[str], options: dict[str, Any], order: dict[str, Any]) -> Started:
+        given = [text for name, value in options.items() if value is not None for text in (name, str(value))]
+        command = ["gymnast", "train", *words, *given]
+        started = self._starts.begin({**order, "runs_dir": self._serving.runs_dir, "command": command})
+        return Started(*started, shlex.join(command), _NEXT)
+
+
+_NEXT = "call watch_run with this run until its state is not running"
+
+
+def _as_texts(overrides: dict[str, Any] | list[str]) -> list[str]:
+    """'key=value', the value as YAML: what a command line has."""
+    import json
+
+    if isinstance(overrides, list):
+        return overrides
+    return [f"{key}={json.dumps(value)}" for key, value in overrides.items()]
