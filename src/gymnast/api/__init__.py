@@ -121,8 +121,16 @@ if TYPE_CHECKING:
     from gymnast.api.networks import describe_network as describe_network
     from gymnast.api.networks import load_policy as load_policy
     from gymnast.api.networks import load_task_policy as load_task_policy
+    from gymnast.api.outside import check_outside_config as check_outside_config
+    from gymnast.api.outside import check_reference as check_reference
+    from gymnast.api.outside import check_settings as check_settings
+    from gymnast.api.outside import outside_checkpoint as outside_checkpoint
+    from gymnast.api.outside import outside_run as outside_run
     from gymnast.api.playing import PlayedGame as PlayedGame
     from gymnast.api.playing import play as play
+    from gymnast.api.publishing import Publication as Publication
+    from gymnast.api.publishing import publish_run as publish_run
+    from gymnast.api.publishing import pull_run as pull_run
     from gymnast.api.recordings import Recording as Recording
     from gymnast.api.recordings import RecordingInfo as RecordingInfo
     from gymnast.api.recordings import delete_recording as delete_recording
@@ -133,14 +141,6 @@ if TYPE_CHECKING:
     from gymnast.api.recordings import recording_binary as recording_binary
     from gymnast.api.recordings import recording_csv as recording_csv
     from gymnast.api.recordings import recording_info as recording_info
-    from gymnast.api.outside import check_outside_config as check_outside_config
-    from gymnast.api.outside import check_reference as check_reference
-    from gymnast.api.outside import check_settings as check_settings
-    from gymnast.api.outside import outside_checkpoint as outside_checkpoint
-    from gymnast.api.outside import outside_run as outside_run
-    from gymnast.api.publishing import Publication as Publication
-    from gymnast.api.publishing import publish_run as publish_run
-    from gymnast.api.publishing import pull_run as pull_run
     from gymnast.api.report import RunReport as RunReport
     from gymnast.api.report import read_report as read_report
     from gymnast.api.report import read_rollout_table as read_rollout_table
