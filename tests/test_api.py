@@ -72,7 +72,7 @@ SIGNATURES = {
     "evaluate": {
         "reference": "@last",
         "episodes": 100,
-        "stochastic": False,
+        "stochastic": None,
         "seed": None,
         "n_envs": None,
         "runs_dir": None,

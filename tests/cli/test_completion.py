@@ -61,7 +61,20 @@ def test_commands_are_offered_without_loading_them(program: Path, tmp_path: Path
 
 def test_subcommands_are_offered(program: Path) -> None:
     assert offered(program, "gymnast", "runs", "") == (
-        ["list", "show", "compare", "best", "rm", "export", "stop", "pause", "resume", "checkpoint", "watch"]
+        [
+            "list",
+            "show",
+            "compare",
+            "best",
+            "rm",
+            "export",
+            "stop",
+            "pause",
+            "resume",
+            "checkpoint",
+            "evaluate",
+            "watch",
+        ]
     )
 
 
