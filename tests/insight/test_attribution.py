@@ -9,11 +9,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from observation_envs import Cue, Delayed
 
 from gymnast.insight.answer import answer
 from gymnast.insight.attribution import grad_cam, integrated_gradients, occlusion
 from gymnast.insight.subject import study
+from observation_envs import Cue, Delayed
 
 BLOCK = slice(36, 44)
 

@@ -9,7 +9,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from observation_envs import Cue
 from torch import nn
 
 from gymnast.errors import GymnastError
@@ -18,6 +17,7 @@ from gymnast.insight.fields import Axis, Field
 from gymnast.insight.layers import activations_of
 from gymnast.insight.patches import patches
 from gymnast.insight.pictures import observed_pictures, stacked_pictures
+from observation_envs import Cue
 
 
 class Functional(nn.Module):
