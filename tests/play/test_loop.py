@@ -124,7 +124,7 @@ def test_a_lost_keyboard_pauses_a_person_and_not_the_policy(games: Any, runs: Pa
 
 
 def test_turns_wait_for_keys_and_each_press_is_one_step(games: Any) -> None:
-    loop = made(games("FrozenLake-v1"), "human")
+    loop = made(games("FrozenLake-v1:ppo"), "human")
     ticks(loop, 5)
     assert loop.session.moment.step == 0
     assert loop.waiting is not None
