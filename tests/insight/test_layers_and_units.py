@@ -91,7 +91,8 @@ def test_fields_are_what_units_see(
         top, left, bottom, right = layer.field.box(y, at, 40, 40)
         found = (*changed.min(0).tolist(), *(changed.max(0) + 1).tolist())
         if encoder == "impala":
-            assert top <= found[0] and left <= found[1] and bottom >= found[2] and right >= found[3]
+            assert top <= found[0] <= found[2] <= bottom
+            assert left <= found[1] <= found[3] <= right
             assert found[2] - found[0] >= (bottom - top) - 2 * layer.field.rows.jump
         else:
             assert found == (top, left, bottom, right), layer.name

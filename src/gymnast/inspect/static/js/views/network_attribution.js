@@ -38,7 +38,7 @@ export function mountAttribution(body, context, extra) {
     const picture = frame >= 0 && shown.pictures ? shown.pictures[frame] : shown.picture;
     placeOf = drawOverlay(canvas, picture, heat, choice.opacity, box());
     canvas.dataset.row = String(shown.row);
-    setText(state, `darkest at ±${number(limit)}`);
+    setText(state, `full colour at ±${number(limit)}`);
   };
 
   const box = () => {
@@ -145,16 +145,15 @@ export function mountAttribution(body, context, extra) {
     setText(where, seen ? `Unit (${place.y}, ${place.x}) of ${place.layer.name} sees rows ${seen.top} to ${seen.bottom - 1}, columns ${seen.left} to ${seen.right - 1}${place.text ?? ""}` : "");
   };
 
+  explainPlace();
   return {
     draw,
     step: update,
     changed(what) {
       if (what === "opacity") draw();
-      else if (what === "place" || what === "selected") { explainPlace(); draw(); }
+      else if (["place", "selected", "shown"].includes(what)) { explainPlace(); draw(); }
       else update();
-      if (what === "shown") explainPlace();
     },
-    ...(explainPlace(), {}),
   };
 }
 

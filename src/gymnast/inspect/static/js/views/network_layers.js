@@ -103,7 +103,7 @@ export function mountLayers(body, context, extra) {
       }
       return tile;
     });
-    hit = drawMosaic(canvas, tiles, { marked: choice.selected.filter });
+    hit = drawMosaic(canvas, tiles, { marked: choice.selected.filter, gap: 7 });
     const what = beside === inputs ? (inputs === 1 ? "" : `, each with its ${inputs} input channels`) : `, each with the strongest of its ${inputs} inputs`;
     setText(line, `${count} filters of ${height} × ${width}${what}. Click one.`);
   };
@@ -162,7 +162,7 @@ export function mountLayers(body, context, extra) {
       }, failed);
     },
     changed(what) {
-      if (what === "place") { explainPlace(); show(); }
+      if (what === "place") { explainPlace(); context.changed("shown"); show(); }
     },
   };
 }

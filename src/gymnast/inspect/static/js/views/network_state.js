@@ -38,7 +38,7 @@ export function mountMemory(body, context, extra) {
     context2d.fillStyle = colour("text");
     context2d.fillRect(((store.step + 0.5) / rows) * width - 0.75, 0, 1.5, height);
     canvas.dataset.row = String(store.step);
-    setText(line, `${units} units, rows 0 to ${integer(rows - 1)}; darkest at ±${number(image.limit)}. Click to go there.`);
+    setText(line, `${units} units, rows 0 to ${integer(rows - 1)}; full colour at ±${number(image.limit)}. Click to go there.`);
   };
   canvas.addEventListener("click", (event) => {
     if (answer) store.setStep(Math.floor((pointer(event, canvas)[0] / canvas.clientWidth) * answer.arrays.states.shape[1]));
