@@ -13,6 +13,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from browsers import chromium, opened
 from gymnast import api
+from gymnast.runs.store import RunFolder
+from gymnast.runs.trust import load_run_config
+from gymnast.training.evaluator import held_out_seed
 from gymnast.web.server import PageServer
 from pages import serving
 
@@ -136,7 +139,8 @@ def test_stepping_moves_every_view_without_a_request(page: Page, ids: dict[str, 
 
 def test_the_csv_is_the_checkpoints_own(page: Page, ids: dict[str, str], runs: Path, tmp_path: Path) -> None:
     own = api.rollout_table(f"{ids['cartpole']}/@best", runs_dir=runs)
-    record(page, ids["cartpole"], 5000)
+    seed = held_out_seed(load_run_config(RunFolder(runs / ids["cartpole"])))
+    record(page, ids["cartpole"], 1000, seed=str(seed))
     with page.expect_download() as waiting:
         page.click("text=CSV")
     waiting.value.save_as(tmp_path / "steps.csv")
@@ -331,7 +335,7 @@ def test_text_of_a_run_is_shown_as_text(browser: Browser, tmp_path: Path) -> Non
 def test_a_live_run_grows_and_is_controlled(browser: Browser, tmp_path: Path) -> None:
     endless = {"budget.env_steps": 100_000_000, "stop.eval_return": None, "eval.every": 0, "env.n_envs": 4}
     folder = tmp_path / "runs"
-    run = api.start_detached("CartPole-v1:ppo", runs_dir=folder, overrides=endless | {"env.backend": "sync"})
+    run = api.start_detached("CartPole-v1:ppo", runs_dir=folder, overrides=endless | {"env.backend": "sync", "algo.batch_size": "all"})
     try:
         with serving(api.inspector_server(folder, port=0)) as server, opened(browser, server.url) as page:
             expect(page.locator(".run .live-dot")).to_be_visible()
@@ -351,7 +355,7 @@ def test_a_live_run_grows_and_is_controlled(browser: Browser, tmp_path: Path) ->
             expect(page.locator('[data-action="pause"]')).to_be_visible()
             page.on("dialog", lambda dialog: dialog.accept())
             page.click('[data-action="stop"]')
-            expect(page.locator(".figures")).to_contain_text("stopped")
+            expect(page.locator(".figures")).to_contain_text("interrupted")
             expect(page.locator('[data-action="stop"]')).to_be_hidden()
     finally:
         if api.run_state(api.find_run(run.id, runs_dir=folder)).status == "running":
