@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import gymnast
 from gymnast import api
 
 
@@ -55,7 +56,9 @@ def play(tmp_path: Path) -> Iterator[Callable[..., Playing]]:
     started: list[Playing] = []
 
     def start(*words: Any, display: str | None = None, browser: bool = True) -> Playing:
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        # The very package that is tested, also where it is not installed.
+        source = str(Path(gymnast.__file__).resolve().parents[1])
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": source}
         environment.pop("SDL_VIDEODRIVER", None)
         environment.pop("DISPLAY", None)
         if display is not None:
