@@ -2,9 +2,8 @@
 // episode at once and then follows the step without the server.
 
 import { address } from "/web/api.js";
-import { decode, rowOf } from "/web/wire.js";
+import { decode } from "/web/wire.js";
 import { clear, h, onResize, onTheme, segmented } from "../dom.js";
-import { number } from "../format.js";
 import { Questions } from "./network_ask.js";
 import { mountAttribution } from "./network_attribution.js";
 import { nothing } from "./network_draw.js";
@@ -28,7 +27,7 @@ export function mountNetworkView(element, store, api) {
   const parts = [];
   let ended = false;
   questions.get({ kind: "about" }).then((about) => {
-    if (!ended) build(place, { store, questions, about, parts, rowOf });
+    if (!ended) build(place, { store, questions, about, parts });
   }, (error) => {
     if (!ended) clear(place, h("div", { class: "empty" }, h("h2", {}, "This network cannot be looked into"), h("p", {}, error.message)));
   }).finally(() => place.removeAttribute("aria-busy"));
@@ -90,7 +89,9 @@ function controls(context, why) {
     baselineField.hidden = choice.method === "grad_cam";
   };
   sync();
-  const reasons = [...new Set(METHODS.map(reason).filter(Boolean))];
+  // What holds for all methods is said where their result would be.
+  const reasons = choice.method ? METHODS.filter(reason).map((name) => `${titles[name]}: ${reason(name)}.`) : [];
+  for (const control of [targets, layers, baselines]) control.disabled = !choice.method;
   const texts = [...reasons, ...about.targets.filter((target) => target.reason).map((target) => `${target.label}: ${target.reason}`)];
   clear(why, texts.map((text) => h("p", { class: "muted" }, text)));
   return h("div", { class: "insight-controls" }, methods, field("Explains", targets), layerField, baselineField,
@@ -111,20 +112,17 @@ function panels(context) {
   };
   const noAttribution = context.choice.method ? null : reason("integrated_gradients");
   const noTarget = context.choice.target ? null : "nothing of this recording can be explained";
-  const found = [
+  const left = [
     add("attribution", "What the output depends on", mountAttribution, noAttribution ?? noTarget),
-    add("layers", "Layers", mountLayers),
     about.memories.length ? add("memory", "Recurrent state over the episode", mountMemory) : null,
     add("units", "Units that do nothing", mountUnits, reason("units")),
-    about.memories.length ? null : h("p", { class: "muted insight-absent" }, `Recurrent state: ${reason("memory")}.`),
   ];
+  const absent = about.memories.length ? null : h("p", { class: "muted insight-absent" }, `Recurrent state: ${reason("memory")}.`);
+  const right = [add("layers", "Layers", mountLayers), absent];
   // Panels measure themselves, so they are filled once they are in the page.
   context.start = () => { mounts.forEach((mount) => mount()); parts.forEach((part) => part.step?.()); };
-  return h("div", { class: "insight-panels" }, found.filter(Boolean));
+  return h("div", { class: "insight-panels" }, h("div", { class: "insight-column" }, left), h("div", { class: "insight-column" }, right));
 }
-
-/** "−0.52, 1.27 above the baseline" */
-export const scoreText = (score, baseline) => `${number(score)}, ${number(Math.abs(score - baseline))} ${score >= baseline ? "above" : "below"} the baseline`;
 
 function addStyles() {
   if (document.querySelector('link[href="/network.css"]')) return;

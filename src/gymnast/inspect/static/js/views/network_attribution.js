@@ -88,7 +88,7 @@ export function mountAttribution(body, context, extra) {
       shown = { row: meta.row };
       clear(frames);
     }
-    clear(bars, meta.parts.filter((part) => part.kind !== "image").map((part) => barsOf(part, arrays, texts, meta)), partsOf(meta));
+    clear(bars, meta.parts.filter((part) => part.kind !== "image").map((part) => barsOf(part, arrays, texts)), partsOf(meta));
     const gap = meta.gap === null ? "" : `; the shares miss that by ${number(Math.abs(meta.gap))}`;
     setText(line, `The output is ${number(meta.score)}, ${number(Math.abs(meta.score - meta.baseline_score))} ${meta.score >= meta.baseline_score ? "above" : "below"} that of the baseline${gap}`);
     draw();
@@ -164,9 +164,11 @@ function stacked(answer, part) {
   return Array.from({ length: count }, (_, index) => pixels(pictureRgba(rowOf(image, index), channels), width, height));
 }
 
-function barsOf(part, arrays, texts, meta) {
+function barsOf(part, arrays, texts) {
   const values = arrays[`values/${part.name}`].data;
-  const found = strongest(texts[`components/${part.name}`] ?? [], values, arrays[`inputs/${part.name}`].data, MOST_BARS);
+  const inputs = arrays[`inputs/${part.name}`].data;
+  const all = strongest(texts[`components/${part.name}`] ?? [], values, inputs, MOST_BARS);
+  const found = values.length > 8 || part.kind !== "vector" ? all.filter(({ value, input }) => value !== 0 || input !== 0) : all;
   const limit = Math.max(...found.map((one) => Math.abs(one.value)), 1e-30);
   const head = h("div", { class: "attribution-bar head" }, h("span", {}, part.name || "component"), h("span", {}, "share"), h("span", {}, "as seen"));
   const lines = found.map(({ name, value, input }) => {
@@ -176,7 +178,7 @@ function barsOf(part, arrays, texts, meta) {
       h("span", { class: "name", title: name }, name), h("span", { class: "axis-bar" }, bar), h("span", { class: "number" }, number(value)), h("span", { class: "number muted" }, number(input)));
   });
   const rest = values.length - found.length;
-  const more = rest > 0 ? h("p", { class: "muted" }, `and ${rest} more with smaller shares`) : null;
+  const more = rest > 0 ? h("p", { class: "muted" }, `and ${rest} more with smaller shares or none`) : null;
   const frames = part.by_frame?.length > 1
     ? h("p", { class: "muted number" }, `by stacked observation, oldest first: ${part.by_frame.map(number).join(", ")}`) : null;
   return h("div", { class: "attribution-part" }, head, ...lines, ...[more, frames].filter(Boolean));

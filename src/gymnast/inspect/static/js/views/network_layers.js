@@ -16,7 +16,7 @@ export function mountLayers(body, context, extra) {
   let hit = () => -1;
   const select = h("select", { "aria-label": "Layer", onchange: () => { choice.selected = { layer: select.value, filter: -1 }; choice.place = null; clear(patches); context.changed("selected"); show(); } });
   const modes = segmented("What is shown", [["activations", "Activations"], ["winners", "Winners", "Which filter is strongest at each place"], ["filters", "Filters", "The weights themselves"]], mode, (name) => { mode = name; show(); });
-  const canvas = h("canvas", { class: "insight-mosaic", "aria-label": "Layer" });
+  const canvas = h("canvas", { class: "insight-mosaic", "aria-label": "Its units or filters; click one" });
   const line = h("p", { class: "insight-line muted", role: "status" });
   const patches = h("div", { class: "insight-patches" });
   extra.append(select);
@@ -47,8 +47,9 @@ export function mountLayers(body, context, extra) {
     const array = answer.arrays[`layer/${name}`];
     if (!array) return;
     const { zero, positive, negative } = palette();
+    canvas.classList.toggle("flat", array.shape.length === 1);
     if (array.shape.length === 1) {
-      const side = Math.ceil(Math.sqrt(array.shape[0] * 2));
+      const side = Math.ceil(Math.sqrt(array.shape[0] * 4));
       const padded = new Float32Array(side * Math.ceil(array.shape[0] / side));
       padded.set(array.data);
       const tile = pixels(blendRgba(padded, scaleOf(array.data), zero, positive, negative), side, padded.length / side);
@@ -84,6 +85,7 @@ export function mountLayers(body, context, extra) {
 
   const drawFilters = (found, layer) => {
     const array = found.arrays.filters;
+    canvas.classList.remove("flat");
     const [count, inputs, height, width] = array.shape;
     const { zero, positive, negative } = palette();
     const limit = scaleOf(array.data, 0.998);
