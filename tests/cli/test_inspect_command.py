@@ -58,12 +58,12 @@ def end(process: subprocess.Popen[str]) -> tuple[int, str]:
 def test_it_serves_until_ctrl_c_and_leaves_nothing(runs: Path) -> None:
     with started(runs, "@last", "--port", "0") as (process, lines):
         (url,) = re.findall(r"http://127\.0\.0\.1:\d+/\S*", lines[0])
-        address, token = url.split("#token=")
-        run = api.list_runs(runs_dir=runs)[0].id
-        assert address.endswith(f"/?run={run}")
+        base, fragment = url.split("#")
+        said = dict(part.split("=") for part in fragment.split("&"))
+        assert said["run"] == api.list_runs(runs_dir=runs)[0].id
         assert not any("ssh" in line for line in lines)
-        base = address.partition("?")[0]
-        with httpx2.Client(base_url=base, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+        bearer = {"Authorization": f"Bearer {said['token']}"}
+        with httpx2.Client(base_url=base, headers=bearer, timeout=60) as client:
             assert client.get("/").status_code == 200
             assert client.get("/api/session").json()["version"]  # starts the process that records
             assert client.get("/api/runs").json()["total"] == 1
@@ -144,4 +144,4 @@ def test_a_run_named_by_its_path_is_opened_where_it_lies(runs: Path, tmp_path: P
     line = process.stdout.readline()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
-    assert f"?run={run}#token=" in line
+    assert line.rstrip().endswith(f"&run={run}")
