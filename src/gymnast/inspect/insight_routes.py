@@ -24,10 +24,7 @@ _KEPT = 3  # recordings whose networks stay in memory: those of a few columns si
 
 
 class Insights:
-    """The networks that were looked into last, and one question at a time.
-
-    Answers are computed by torch on all cores: several at once would only take turns.
-    """
+    """The networks that were looked into last, and one question at a time: others may need the cores too."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Subject] = OrderedDict()

@@ -51,7 +51,7 @@ function build(place, context) {
   const choice = {
     method: METHODS.find((name) => !reason(name)) ?? null,
     target: usable[0]?.name ?? null,
-    layer: null, opacity: 0.8, positiveOnly: false, baseline: "auto", selected: { layer: null, filter: -1 }, place: null,
+    layer: null, opacity: 0.85, positiveOnly: false, baseline: "auto", selected: { layer: null, filter: -1 }, place: null,
   };
   Object.assign(context, { choice, reason, changed: (what) => parts.forEach((part) => part.changed?.(what)) });
   const why = h("div", { class: "insight-why" });

@@ -89,7 +89,7 @@ export function heatRgba(values, limit, { positive, negative, positiveOnly = fal
     if (positiveOnly && value <= 0) continue;
     const size = limit > 0 ? Math.min(1, Math.abs(value) / limit) : 0;
     out.set(value >= 0 ? positive : negative, i * 4);
-    out[i * 4 + 3] = 255 * size ** 0.6;
+    out[i * 4 + 3] = 255 * size ** 0.8;
   }
   return out;
 }
