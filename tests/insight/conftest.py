@@ -50,7 +50,7 @@ class Pictures(gym.Env[Any, Any]):
 
 @pytest.fixture(scope="session")
 def make_subject() -> Make:
-    """A new policy for an env, with weights drawn from a seed and changed as wanted, and a recording of it."""
+    """A new policy for an env, its weights changed as wanted, and a recording of it."""
 
     def make(
         env: gym.Env[Any, Any],

@@ -9,11 +9,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from observation_envs import Cue, Delayed
 
 from gymnast.insight.answer import answer
 from gymnast.insight.attribution import grad_cam, integrated_gradients, occlusion
 from gymnast.insight.subject import study
+from observation_envs import Cue, Delayed
 
 BLOCK = slice(36, 44)
 
@@ -81,7 +81,7 @@ def test_grad_cam_shows_the_corner_that_is_seen(make_subject: Any, pictures: Any
     assert found.layer.field is not None
     strongest = np.abs(found.maps).reshape(13, -1).argmax(1)
     for row in range(13):
-        top, left, bottom, right = found.layer.field.box(*divmod(int(strongest[row]), 7), 84, 84)
+        _, left, bottom, _ = found.layer.field.box(*divmod(int(strongest[row]), 7), 84, 84)
         assert bottom > 60, "sees nothing of the corner"
         assert left < 20, "sees nothing of the corner"
     # Where a unit sees black alone there is nothing to show.

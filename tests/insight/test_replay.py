@@ -8,11 +8,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from observation_envs import SPACES, Cue, Delayed
 
 from gymnast.insight.recurrent import memory_states
 from gymnast.insight.subject import Subject, batch
 from gymnast.insight.targets import Target
+from observation_envs import SPACES, Cue, Delayed
 
 IMAGE_CASES: list[tuple[str, dict[str, Any]]] = [
     ("image", {"encoder": "small"}),

@@ -117,6 +117,29 @@ def test_detached_run_is_paused_resumed_saved_stopped_and_continued(
     assert f"paused: gymnast runs resume {run.id}" in log
 
 
+def test_run_is_evaluated_on_request(detached: Callable[..., RunFolder]) -> None:
+    run = detached(eval__episodes=2)
+    wait_for(lambda: updates(run) > 3)
+    found = control.evaluate(run)
+    assert found is not None
+    assert found.env_steps % 64 == 0
+    assert api.show_run(run.path).evals == (found,), "eval.every is 0: it evaluates only when asked"
+    assert control.evaluate(run, wait=False) is None
+    wait_for(lambda: len(api.show_run(run.path).evals) == 2)
+    control.pause(run)
+    assert control.evaluate(run, wait=False) is None
+    time.sleep(0.5)
+    assert len(api.show_run(run.path).evals) == 2, "a paused run waits"
+    control.resume_paused(run)
+    wait_for(lambda: len(api.show_run(run.path).evals) == 3)
+    done = gymnast(run.root, "runs", "evaluate", run.id, "--json")
+    assert json.loads(done.stdout)["evaluation"]["score"] > 0
+    assert "was evaluated at step" in gymnast(run.root, "runs", "evaluate", run.id).stdout
+    control.stop(run)
+    with pytest.raises(GymnastError, match="not being trained"):
+        control.evaluate(run)
+
+
 def test_paused_run_stops(detached: Callable[..., RunFolder]) -> None:
     run = detached()
     control.pause(run)

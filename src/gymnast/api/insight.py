@@ -78,7 +78,7 @@ def integrated_gradients(
 def occlusion(
     inside: Subject, row: int, target: str = "action", baseline: Baseline = "auto", window: int | None = None
 ) -> Attribution:
-    """How much the target falls at one row where a window, a number or a choice is replaced by the baseline."""
+    """How much the target falls at one row where a window, a number or a choice becomes the baseline."""
     from gymnast.insight import attribution
 
     return attribution.occlusion(inside, row, target, baseline, window)
@@ -115,7 +115,7 @@ def dead_units(inside: Subject) -> list[UnitReport]:
 
 
 def insight_answer(inside: Subject, question: dict[str, Any]) -> dict[str, Any] | bytes:
-    """What the inspector's page asks: `{"kind": "grad_cam", "target": "value"}`; JSON, or arrays in one binary."""
+    """What the inspector's page asks, such as `{"kind": "grad_cam"}`; as JSON, or arrays in one binary."""
     from gymnast.insight.answer import answer
 
     return answer(inside, question)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +69,11 @@ def run_details(run: str | Path | Run | RunFolder, *, runs_dir: str | Path | Non
     except (GymnastError, OSError) as error:
         problems.append(str(error))
     options: tuple[EnvOption, ...] = ()
-    with suppress(GymnastError):
+    try:
         options = env_options(settings)
+        options = _with_levels(str(settings.get("env.id")), options)
+    except GymnastError as error:  # the library of console games is not installed
+        problems.append(str(error))
     budget = folder.info().get("budget_env_steps")
     return RunDetails(
         run=entry_of(folder),
@@ -85,6 +88,16 @@ def run_details(run: str | Path | Run | RunFolder, *, runs_dir: str | Path | Non
         options=options,
         problems=tuple(problems),
     )
+
+
+def _with_levels(env_id: str, options: tuple[EnvOption, ...]) -> tuple[EnvOption, ...]:
+    """The levels of a console game as choices."""
+    if not env_id.startswith("Retro/"):
+        return options
+    from gymnast.api.roms import show_game
+
+    levels = tuple(show_game(env_id).states)
+    return tuple(replace(o, choices=levels) if o.key == "env.state" and levels else o for o in options)
 
 
 def metrics_since(

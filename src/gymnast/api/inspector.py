@@ -39,7 +39,7 @@ def inspect_runs(
         chosen, runs_dir = folder.id, folder.root
     password = read_password(password_env)
     server = inspector_server(runs_dir, host=host, port=port, password=password, trust=trust)
-    url = announce(server, "inspector", f"?run={chosen}" if chosen else "")
+    url = announce(server, "inspector", f"run={chosen}" if chosen else "")
     if browser:
         open_browser_soon(server, url)
     server.serve()

@@ -48,7 +48,7 @@ def views(subject: Subject) -> list[View]:
         View("patches", "Patches that excite a filter", no_maps),
         View("fields", "Receptive fields", no_fields),
         View("memory", "Recurrent state", no_memory),
-        View("units", "Dead units", None if _has_units(subject) else "the network has no hidden layer"),
+        View("units", "Dead units", _no_units(subject)),
     ]
 
 
@@ -78,7 +78,11 @@ def _no_captum() -> str | None:
     return "attribution needs captum: pip install 'gymnast[inspect]'"
 
 
-def _has_units(subject: Subject) -> bool:
+def _no_units(subject: Subject) -> str | None:
     layout = subject.policy.layout
     hidden = any(len(trunk.widths) > 1 for trunk in layout.trunks)
-    return hidden or layout.encoder is not None or bool(layout.memories)
+    if not (hidden or layout.encoder is not None or layout.memories):
+        return "the network has no hidden layer"
+    if subject.network.memory is None and subject.inputs.constant:
+        return "the observation never changes in this recording, so no unit could do anything else"
+    return None

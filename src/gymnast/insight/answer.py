@@ -12,6 +12,7 @@ from gymnast.insight import activations, attribution, patches, recurrent
 from gymnast.insight.about import describe_subject
 from gymnast.insight.pictures import observed_pictures, stacked_pictures
 from gymnast.insight.subject import Subject
+from gymnast.processes.threads import one_torch_thread
 from gymnast.web.wire import pack
 
 Question = Mapping[str, Any]
@@ -29,7 +30,9 @@ def answer(subject: Subject, question: Question) -> Answer:
         if key != "kind" and key not in known:
             wanted = f"it takes {', '.join(known)}" if known else "it takes nothing else"
             raise GymnastError(f"{kind}: no field {key!r}{did_you_mean(key, known)}; {wanted}")
-    return function(subject, question)
+    # The page may follow a run that trains meanwhile: with several threads both would wait for each other.
+    with one_torch_thread():
+        return function(subject, question)
 
 
 def _about(subject: Subject, question: Question) -> Answer:

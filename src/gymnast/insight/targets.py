@@ -57,7 +57,8 @@ def offered_targets(trace: Trace) -> list[Offered]:
         Offered(Target("choice", at), f"log-probability of {name}") for at, name in enumerate(meta.choices)
     ]
     value = Offered(Target("value"), "value", no_critic)
-    first = [*means, value, chosen] if greedy_numbers else [chosen, value, *means]
+    # A mean says more than the log-probability of what was drawn around it.
+    first = [*means, value, chosen] if meta.numbers and not meta.choices else [chosen, value, *means]
     return [*first, *others]
 
 

@@ -38,21 +38,19 @@ def build_inspector(runs_dir: Path, access: Access, *, trust: bool = False) -> G
         finally:
             jobs.close()
 
-    app = Starlette(
-        routes=_routes(access, inspector.runs_dir), exception_handlers=ERROR_HANDLERS, lifespan=lifespan
-    )
+    app = Starlette(routes=_routes(access), exception_handlers=ERROR_HANDLERS, lifespan=lifespan)
     app.state.inspector, app.state.access = inspector, access
     return Guarded(app, access)
 
 
-def _routes(access: Access, runs_dir: Path) -> list[BaseRoute]:
+def _routes(access: Access) -> list[BaseRoute]:
     return [
         Route("/api/session", show_session),
         Route("/api/login", log_in, methods=["GET", "POST"]),
         *run_routes.ROUTES,
         *curve_routes.ROUTES,
         *recording_routes.ROUTES,
-        *insight_routes(runs_dir),
+        *insight_routes(),
         socket_route("/api/live", access, follow),
         Route("/plotly.min.js", show_plotly),
         Assets({"/": STATIC, "/assets/": STATIC, "/web/": SHARED}).route(),

@@ -34,7 +34,7 @@ def read_wish(said: dict[str, Any], inspector: Inspector) -> dict[str, Any]:
         "reference": folder.id if name is None else f"{folder.id}/{name}",
         "episodes": _whole(said, "episodes", 1, 1, MOST_EPISODES),
         "steps": _whole(said, "steps", 1000, 1, MOST_STEPS),
-        "seed": None if said.get("seed") is None else _whole(said, "seed", 0, 0, 2**31 - 1),
+        "seed": None if said.get("seed") is None else _whole(said, "seed", 0, 0, 2**32 - 1),
         "stochastic": _flag(said, "stochastic", False),
         "frames": _flag(said, "frames", True),
         "task": _text(said, "task"),

@@ -20,6 +20,7 @@ from gymnast.play.session import Session
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 END_SECONDS = 1.0  # the last picture of an episode is shown for so long
+NOTICE_SECONDS = 4.0  # a notice is shown for so long
 PAUSED = "paused"  # by the player; other pauses end with the first key of the game
 READY = "press a key of the game to begin"
 _IDLE_SECONDS = 0.05
@@ -57,6 +58,7 @@ class GameLoop:
         self.notice: str | None = None  # what went wrong with the last thing asked for
         self._limits, self._clock = limits or Limits(), clock
         self._taken = 0
+        self._noticed = clock()  # when the notice was given
         self._due = clock()
         self._resume_at: float | None = None  # when the next episode begins
         self._last: np.ndarray | None = None  # the action that repeats where there is no neutral one
@@ -144,7 +146,9 @@ class GameLoop:
         return 0.0
 
     def _step(self, action: np.ndarray | None) -> None:
-        self.waiting = self.notice = None
+        self.waiting = None
+        if self._clock() > self._noticed + NOTICE_SECONDS:
+            self.notice = None
         self.session.act(action)
         self._taken += 1
         self.version += 1
@@ -174,7 +178,7 @@ class GameLoop:
         try:
             self._obey(command.name, command.value)
         except GymnastError as error:
-            self.notice = str(error)
+            self._say(str(error))
         self.version += 1
 
     def _obey(self, name: str, value: Any) -> None:
@@ -263,9 +267,8 @@ class GameLoop:
             self.version += 1
 
     def _say(self, what: str) -> None:
-        if self.notice != what:
-            self.notice = what
-            self.version += 1
+        self.notice, self._noticed = what, self._clock()
+        self.version += 1
 
     def _end(self, why: str) -> None:
         self.ended = self.ended or why

@@ -57,7 +57,6 @@ class Window:
             self._surface = pygame.display.set_mode((self._area[1] + PANEL_WIDTH, self._area[0]))
         except pygame.error as error:
             raise GymnastError(f"--window: no window can be opened here: {error}") from error
-        pygame.display.set_caption(f"{loop.session.game.env.id} – Gymnast")
         self._names = {getattr(pygame, key.pygame): name for name, key in KEYS.items()}
         self._commands = {key: command for command, (key, _) in CONTROLS.items()}
         self._held: list[str] = []
@@ -83,6 +82,8 @@ class Window:
             controls.lose("the window lost the keyboard")
         elif event.type == pygame.WINDOWFOCUSGAINED:
             controls.hold(self._held)
+        elif not pygame.key.get_focused():
+            return  # keys of another window
         elif event.type == pygame.KEYDOWN and (name := self._names.get(event.key)) is not None:
             if name in self._commands:
                 self._command(self._commands[name])
@@ -117,7 +118,11 @@ class Window:
         top = (self._area[0] - picture.shape[0]) // 2
         height, width = min(picture.shape[0], self._area[0]), min(picture.shape[1], self._area[1])
         frame[max(top, 0) : max(top, 0) + height, :width] = picture[:height, :width]
-        frame[:, self._area[1] :] = self._panel(moment_of(self.loop))
+        now = moment_of(self.loop)
+        frame[:, self._area[1] :] = self._panel(now)
+        state = "paused" if now["paused"] else now["driver"]
+        title = f"{self.loop.session.game.env.id} · {state} · step {now['step']} – Gymnast"
+        self._pygame.display.set_caption(title)
         image = self._pygame.image.frombuffer(frame.tobytes(), frame.shape[1::-1], "RGB")
         self._surface.blit(image, (0, 0))
         self._pygame.display.flip()

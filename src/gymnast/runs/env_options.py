@@ -17,12 +17,14 @@ from gymnast.envs.families.table import FAMILY_SETTINGS, family_of
 
 # Of the env's settings, those that say how copies are stepped; one env is recorded, in one process.
 _STEPPING = ("n_envs", "groups", "backend", "workers", "restarts", "mix", "task_input", "task_heads")
-# What would change the policy's inputs or outputs, or the way to a file.
+# What would change the policy's inputs or outputs, names a file, or counts in training alone.
 _FIXED = ("id", "actions", "wrappers", "action_masks", "spec")
 _FIXED_IN_FAMILIES = (
     *("obs", "grayscale", "size", "stack", "full_actions", "threads", "resolution", "resize", "variables"),
-    *("buttons", "max_pressed", "wad", "rewards", "observation"),
+    *("buttons", "max_pressed", "wad", "rewards", "crop", "hide", "scenario", "own_reward", "level", "lives"),
+    *("episodic_life", "episodic_point", "clip_reward", "end_on_life"),
 )
+_FIXED_ARGUMENTS = ("render_mode", "continuous", "xml_file", "exclude_current_positions_from_observation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def _signature(env_id: str) -> tuple[tuple[str, tuple[Any, tuple[Any, ...] | Non
     found = []
     for parameter in parameters:
         default = spec.kwargs.get(parameter.name, parameter.default)
-        if parameter.name == "render_mode" or not isinstance(default, bool | int | float | str):
+        if parameter.name in _FIXED_ARGUMENTS or not isinstance(default, bool | int | float | str):
             continue
         found.append((parameter.name, (default, (False, True) if isinstance(default, bool) else None)))
     return tuple(found)

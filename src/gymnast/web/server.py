@@ -109,12 +109,14 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def announce(server: PageServer, what: str, path: str = "") -> str:
-    """Print where the page is and how to reach it from elsewhere; the URL. `path` goes after the address,
-    as in `?run=k3v9x0ab`."""
+def announce(server: PageServer, what: str, fragment: str = "") -> str:
+    """Print where the page is and how to reach it from elsewhere; the URL. `fragment` is for the page, as in
+    `run=k3v9x0ab`."""
     from gymnast.terminal.text import echo
 
-    url = server.url.replace(server.address, server.address + path, 1)
+    url = server.url
+    if fragment:
+        url += f"{'&' if '#' in url else '#'}{fragment}"
     echo(f"{what}   {url}")
     if os.environ.get("SSH_CONNECTION") and is_loopback(server.host):
         echo(f"over ssh, first run this on your own machine:  {forward_line(server.port)}")

@@ -101,7 +101,7 @@ export function mountTransport(element, app) {
       const how = store.recording.ended(row);
       if (!how) continue;
       context.fillStyle = colour(how === "terminated" ? "bad" : "warn");
-      context.fillRect(((row + 1) / store.rows) * width - 1, 0, 2, height);
+      context.fillRect(Math.min(1, (row + 1) / (store.rows - 1)) * width - 1, 0, 2, height);
     }
   };
   const lead0 = () => (active() ? lead() : null);

@@ -60,11 +60,12 @@ function form(app, details, recordings, kept) {
   const mode = segmented("How actions are chosen", [[false, "greedy", "the most likely action"], [true, "sampled", "drawn from the probabilities, as in training"]], false,
     (value) => { stochastic = value; });
   const input = (name, value, attributes = {}) => h("input", { type: "number", name, value, class: "number", ...attributes });
-  const seed = input("seed", "0", { min: "0", step: "1" });
-  const steps = input("steps", "1000", { min: "1", max: "100000", step: "1" });
+  const seed = input("seed", "", { min: "0", step: "1", placeholder: "as evaluated", title: "Empty: the seed that training evaluates with" });
+  const steps = input("steps", "1000", { min: "1", max: "20000", step: "1" });
   const episodes = input("episodes", "1", { min: "1", max: "100", step: "1" });
   const gamma = input("gamma", details.gamma ?? "", { min: "0", max: "1", step: "any" });
   const lam = input("lam", details.lam ?? "", { min: "0", max: "1", step: "any" });
+  const frames = h("input", { type: "checkbox", checked: true });
   const task = tasks.length ? h("select", { name: "task" }, tasks.map((name) => h("option", { value: name }, name))) : null;
   const optionFields = options.map((option) => [option, optionControl(option)]);
   const overrides = h("textarea", { name: "overrides", rows: "2", spellcheck: "false", class: "mono", placeholder: "env.kwargs.gravity=5" });
@@ -88,7 +89,7 @@ function form(app, details, recordings, kept) {
       return;
     }
     const request = (name) => ({
-      run: run.id, checkpoint: name, seed: Number(seed.value), stochastic, steps: Number(steps.value), episodes: Number(episodes.value),
+      run: run.id, checkpoint: name, seed: seed.value === "" ? null : Number(seed.value), stochastic, steps: Number(steps.value), episodes: Number(episodes.value), frames: frames.checked,
       task: task?.value ?? null, overrides: changed,
     });
     const discount = { gamma: gamma.value === "" ? undefined : Number(gamma.value), lam: lam.value === "" ? undefined : Number(lam.value) };
@@ -115,7 +116,8 @@ function form(app, details, recordings, kept) {
     checkpoints.length ? null : h("p", { class: "problem" }, "This run has no checkpoint yet. A live run can make one: see Training."),
     h("div", { class: "fields two" }, field("Checkpoint", checkpoint), field("Beside it", second, "the same seed with another checkpoint")),
     h("div", { class: "fields four" }, field("Seed", seed), h("div", { class: "field" }, h("span", {}, "Actions"), mode), field("Steps at most", steps), field("Episodes", episodes)),
-    h("div", { class: "fields four" }, field("γ", gamma), field("λ", lam), task ? field("Task", task) : null),
+    h("div", { class: "fields four" }, field("γ", gamma), field("λ", lam), task ? field("Task", task) : null,
+      h("div", { class: "field" }, h("span", {}, "Pictures"), h("label", { class: "check", title: "Without them a recording is faster and smaller" }, frames, "rendered frames"))),
     optionFields.length ? h("fieldset", {}, h("legend", {}, "Environment"), h("div", { class: "fields three" },
       optionFields.map(([option, control]) => field(option.key.replace(/^env\.(kwargs\.)?/, ""), control, option.help)))) : null,
     field("Other settings", overrides, "one key=value per line, as on the command line"),

@@ -98,7 +98,7 @@ function runLine(app, run) {
     h("span", { class: "run-top" }, run.live ? h("i", { class: "live-dot", title: "training now" }) : null,
       h("strong", {}, run.env), h("span", { class: `number score${run.solved ? " solved" : ""}`, title: run.solved ? "best score; solved" : "best score" }, score === null || score === undefined ? "" : short(score))),
     h("span", { class: "run-bottom muted" }, h("span", { class: "mono" }, run.id), h("span", {}, run.variant || run.algo || ""),
-      h("span", { class: "number" }, `${compact(run.env_steps)} steps`), statusText(run))),
+      h("span", { class: "number", title: "env steps" }, compact(run.env_steps)), statusText(run))),
     h("button", {
       type: "button", class: "run-compare", "aria-label": `Compare ${run.id} in the training picture`, title: "Add to the training picture",
       onclick: () => app.toggleCompared(run),

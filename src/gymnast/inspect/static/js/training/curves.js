@@ -30,7 +30,7 @@ export function mountCurves(element, state) {
     charts = kept;
     clear(grid, wanted.length ? [...charts.values()].map(({ box }) => box)
       : [h("p", { class: "nothing" }, "No metrics yet. A run writes its first line after its first update.")]);
-    draw();
+    return draw();
   };
   const draw = async () => {
     const runs = state.all();
@@ -60,7 +60,7 @@ export function mountCurves(element, state) {
     update() {
       const known = [...choice.options].map((option) => option.textContent).join();
       const now = groups(state.all()).map(([name, own]) => `${name} (${own.length})`).join();
-      if (known === now) draw(); else rebuild();
+      return known === now ? draw() : rebuild();
     },
     destroy() {
       leave.forEach((fn) => fn());

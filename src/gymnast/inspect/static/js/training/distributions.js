@@ -3,7 +3,7 @@
 import { address, getJson } from "/web/api.js";
 import { clear, colour, h, onTheme } from "../dom.js";
 import { densities, turned } from "./density.js";
-import { CONFIG, layout, plotly, scale } from "./plot.js";
+import { CONFIG, heatColours, layout, plotly } from "./plot.js";
 
 export async function mountDistributions(element, run) {
   const found = await getJson(address(["runs", run, "distributions"]));
@@ -42,7 +42,7 @@ export async function mountDistributions(element, run) {
 function drawHeat(Plotly, plot, { x, quantiles, labels, z }) {
   const { y, heat, category } = quantiles ? { ...densities(z), category: false } : { y: labels.map(unmarked), heat: turned(z, labels.length), category: true };
   Plotly.react(plot, [{
-    type: "heatmap", x, y, z: heat, colorscale: scale(), showscale: false, hoverongaps: false, zsmooth: false,
+    type: "heatmap", x, y, z: heat, ...heatColours(heat), showscale: false, hoverongaps: false, zsmooth: false,
     hovertemplate: quantiles ? "%{x} steps, near %{y:.4~g}: %{z:.1%} of all<extra></extra>" : "%{x} steps, %{y}: %{z:.4~g}<extra></extra>",
   }], layout({
     hovermode: "closest", xaxis: { title: { text: "env steps", font: { size: 10.5, color: colour("muted") }, standoff: 4 }, showgrid: false },

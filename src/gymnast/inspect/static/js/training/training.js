@@ -101,6 +101,8 @@ export function mountTraining(element, app, { onConnection }) {
     }
   };
   let lastDetails = 0;
+  let drawAfter = 0;
+  let late = null;
   const onLive = async (message) => {
     const id = message.run;
     if (!id || (id !== app.run && !app.compared.has(id))) return;
@@ -109,8 +111,18 @@ export function mountTraining(element, app, { onConnection }) {
     if (id === app.run && (ended || now - lastDetails > 2000)) { lastDetails = now; app.refreshRun(); }
     if (id === app.run) head_.progress(message);
     if (!inSight || part !== "curves" || !view || !series.has(id)) return;
-    try { await fetchRows(id); } catch { return; } // the connection says so already
-    view?.update?.();
+    if (now < drawAfter) { // what is missed now comes with a later message; the last one is always drawn
+      clearTimeout(late);
+      late = setTimeout(() => onLive(message), drawAfter - now + 20);
+      return;
+    }
+    drawAfter = Infinity;
+    try { await fetchRows(id); } catch { drawAfter = now + 2000; return; } // the connection says so already
+    // A run's status is written seldom; its metrics are as new as its last update.
+    if (id === app.run) head_.progress({ env_steps: series.get(id).columns["time/env_steps"]?.at(-1) ?? 0 });
+    await view?.update?.();
+    // Drawing takes at most a quarter of the time, also on a slow machine.
+    drawAfter = Date.now() + Math.max(700, 3 * (Date.now() - now));
   };
 
   app.on("run", () => { clear(body); built = null; watch(); });
@@ -145,8 +157,10 @@ function headline(app, element) {
   }, label));
   const figures = h("dl", { class: "figures" });
   element.append(figures, h("div", { class: "budget" }, steps, bar), h("div", { class: "controls", role: "group", "aria-label": "Control of the live run" }, buttons));
-  const progress = ({ env_steps: done, total_steps: total }) => {
+  const progress = ({ env_steps: known, total_steps: total }) => {
     const of = total ?? element.total;
+    const done = Math.max(known ?? 0, element.done ?? 0);
+    element.done = done;
     setText(steps, `${integer(done)}${of ? ` of ${compact(of)}` : ""} env steps`);
     bar.hidden = !of;
     if (of) bar.value = Math.min(1, done / of);
@@ -154,7 +168,8 @@ function headline(app, element) {
   return {
     progress,
     show({ run, checkpoints }) {
-      element.total = run.total_steps;
+      if (element.run !== run.id) element.done = 0;
+      Object.assign(element, { run: run.id, total: run.total_steps });
       progress(run);
       const pair = (name, value) => h("div", {}, h("dt", {}, name), h("dd", { class: "number" }, value));
       clear(figures, pair("status", run.live ? `${run.status}, live` : run.status), pair("algorithm", run.algo ?? "–"), pair("seed", String(run.seed ?? "–")),

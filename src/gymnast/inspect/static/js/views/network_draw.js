@@ -52,31 +52,27 @@ function outline(context, { x, y, scale }, { top, left, bottom, right }) {
 }
 
 /**
- * Many small pictures in one canvas: `tiles` are canvases of one size. Returns which tile lies under a place.
- * `marked` is outlined, `crossed` ones are struck through.
+ * Many small pictures in one canvas: `tiles` are canvases of one size, the `marked` one is outlined. Returns a
+ * function that says which tile lies under a place, -1 if none does.
  */
-export function drawMosaic(canvas, tiles, { marked = -1, crossed = new Set(), smooth = false } = {}) {
+export function drawMosaic(canvas, tiles, { marked = -1, gap = tiles.length > 300 ? 1 : 3 } = {}) {
   const width = canvas.clientWidth;
   const aspect = tiles.length ? tiles[0].width / tiles[0].height : 1;
   const most = canvas.clientHeight || 240;
   const { columns, rows } = gridFor(tiles.length, width, most, aspect);
-  const gap = tiles.length > 300 ? 1 : 3;
   const cell = Math.max(2, Math.min((width - gap) / columns, ((most - gap) / rows) * aspect));
   const tall = cell / aspect;
   const context = fitCanvas(canvas);
   context.clearRect(0, 0, width, most);
-  context.imageSmoothingEnabled = smooth;
+  context.imageSmoothingEnabled = false;
   const at = (index) => [gap + (index % columns) * cell, gap + Math.floor(index / columns) * tall, cell - gap, tall - gap];
   tiles.forEach((tile, index) => {
     const [x, y, w, tallness] = at(index);
     context.drawImage(tile, x, y, w, tallness);
-    if (crossed.has(index)) {
-      context.strokeStyle = colour("bad");
-      context.lineWidth = 1.5;
-      context.beginPath();
-      context.moveTo(x, y);
-      context.lineTo(x + w, y + tallness);
-      context.stroke();
+    if (gap > 1) {
+      context.strokeStyle = colour("line");
+      context.lineWidth = 1;
+      context.strokeRect(x - 0.5, y - 0.5, w + 1, tallness + 1);
     }
   });
   if (marked >= 0 && marked < tiles.length) {

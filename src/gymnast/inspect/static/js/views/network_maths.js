@@ -89,7 +89,7 @@ export function heatRgba(values, limit, { positive, negative, positiveOnly = fal
     if (positiveOnly && value <= 0) continue;
     const size = limit > 0 ? Math.min(1, Math.abs(value) / limit) : 0;
     out.set(value >= 0 ? positive : negative, i * 4);
-    out[i * 4 + 3] = 255 * size ** 0.7;
+    out[i * 4 + 3] = 255 * size ** 0.8;
   }
   return out;
 }
@@ -117,10 +117,16 @@ export function pictureRgba(data, channels) {
   return out;
 }
 
-/** Columns and rows for `count` tiles in a rectangle of this width and height, tiles being `aspect` (w / h). */
+/** Columns and rows that make `count` tiles of this `aspect` (w / h) as large as a rectangle allows. */
 export function gridFor(count, width, height, aspect = 1) {
-  const columns = Math.max(1, Math.min(count, Math.round(Math.sqrt((count * width) / (height * aspect)))));
-  return { columns, rows: Math.ceil(count / columns) };
+  let best = { columns: 1, rows: Math.max(1, count) };
+  let most = 0;
+  for (let columns = 1; columns <= count; columns += 1) {
+    const rows = Math.ceil(count / columns);
+    const tile = Math.min(width / columns, (height / rows) * aspect);
+    if (tile > most * 1.0001) { most = tile; best = { columns, rows }; }
+  }
+  return best;
 }
 
 /** The components that matter most, by size: [{name, value, input, index}]. */

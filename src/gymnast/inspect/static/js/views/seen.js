@@ -35,7 +35,7 @@ export function mountSeen(element, store) {
   }
   element.append(list);
   const layered = images.find(([, name, form]) => form.channels > 3 && inside === 1 || form.channels === 2);
-  if (layered) element.append(h("p", { class: "small muted legend-line" }, `${layered[2].channels} layers, each in a colour of its own.`));
+  const control = layered ? h("span", { class: "small muted" }, `${layered[2].channels} layers, a colour each`) : null;
 
   const show = (step) => {
     const stack = recording.stack(step);
@@ -56,5 +56,5 @@ export function mountSeen(element, store) {
     element.dataset.row = String(step);
   };
   show(store.step);
-  return { destroy: store.subscribe(show) };
+  return { control, destroy: store.subscribe(show) };
 }

@@ -1,0 +1,380 @@
+"""The inspector's page in a real browser, on real runs of every kind of policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import Browser, Page, expect
+
+from browsers import chromium, opened
+from gymnast import api
+from gymnast.runs.store import RunFolder
+from gymnast.runs.trust import load_run_config
+from gymnast.training.evaluator import held_out_seed
+from gymnast.web.server import PageServer
+from pages import serving
+
+SMALL = {"eval.episodes": 2, "env.backend": "sync"}
+RUNS: dict[str, tuple[str, int, dict[str, object]]] = {
+    "cartpole": ("CartPole-v1:ppo", 8000, {"eval.every": 4000, "eval.episodes": 2}),
+    "recurrent": ("CartPole-v1:ppo-lstm", 2000, SMALL),
+    "continuous": ("Pendulum-v1:ppo", 1000, SMALL),
+    "bandit": ("gymnast/Bandit-v0:ppo", 500, SMALL),
+    "masked": ("Taxi-v4:ppo-masked", 500, SMALL),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("page") / "runs"
+
+
+@pytest.fixture(scope="module")
+def ids(runs: Path) -> dict[str, str]:
+    """Small runs by their kind."""
+    return {
+        kind: api.train(preset, max_env_steps=steps, runs_dir=runs, overrides=overrides).id
+        for kind, (preset, steps, overrides) in RUNS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def server(runs: Path, ids: dict[str, str]) -> Iterator[PageServer]:
+    with serving(api.inspector_server(runs, port=0)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def page(browser: Browser, server: PageServer) -> Iterator[Page]:
+    with opened(browser, server.url) as shown:
+        yield shown
+
+
+def choose(page: Page, run: str) -> None:
+    page.locator(f'[data-run="{run}"] .run-main').click()
+    expect(page.locator("form.record-form")).to_be_visible()
+
+
+def record(page: Page, run: str, steps: int = 60, **fields: str) -> None:
+    """Record an episode of a run, and wait for its first frame and figures."""
+    choose(page, run)
+    page.fill('input[name="steps"]', str(steps))
+    for name, value in fields.items():
+        page.fill(f'input[name="{name}"]', value)
+    page.click("form.record-form button[type=submit]")
+    expect(page.locator('[data-view="steps"] [data-step="0"]').last).to_be_visible()
+
+
+def shown_rows(page: Page) -> set[str | None]:
+    """The row that each view of the recording shows."""
+    views = ("actions", "observation", "info", "steps")
+    found = {page.locator(f'[data-view="{view}"] .panel-body').first.get_attribute("data-row") for view in views}
+    return found | {page.locator(".readout").first.get_attribute("data-row")}
+
+
+def figure(page: Page, name: str) -> str:
+    return page.locator(f'[data-figure="{name}"]').first.inner_text()
+
+
+def test_the_token_leaves_the_address_bar_and_is_needed(browser: Browser, server: PageServer) -> None:
+    with opened(browser, server.url) as page:
+        expect(page.locator(".run").first).to_be_visible()
+        assert "token" not in page.url
+    with opened(browser, server.address) as page:
+        expect(page.locator(".notice.error")).to_contain_text("token")
+
+
+def test_stepping_moves_every_view_without_a_request(page: Page, ids: dict[str, str], runs: Path) -> None:
+    record(page, ids["cartpole"], 1000)
+    canvas = page.locator(".frame-canvas")
+    expect(canvas).to_have_attribute("data-row", "0")
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    first = canvas.evaluate("c => c.toDataURL()")
+    for row in range(1, 6):
+        page.keyboard.press("ArrowRight")
+        assert shown_rows(page) == {str(row)}
+    expect(canvas).to_have_attribute("data-row", "5")
+    assert canvas.evaluate("c => c.toDataURL()") != first
+    selected = page.locator('.table-line[aria-selected="true"]')
+    assert selected.get_attribute("data-step") == "5"
+    assert figure(page, "place") == "1 · 5"
+    # the same numbers as in the table, and probabilities that sum to one
+    cells = selected.locator("[role=gridcell]").all_inner_texts()
+    assert figure(page, "value") in cells
+    assert figure(page, "action") in cells
+    shares = page.locator('[data-view="actions"] .bar > .number').all_inner_texts()
+    assert sum(float(share.removesuffix(" %")) for share in shares) == pytest.approx(100, abs=0.2)
+    page.keyboard.press("End")
+    assert figure(page, "action").startswith("ended: ")
+    page.keyboard.press("Home")
+    page.keyboard.press("Shift+ArrowRight")
+    assert shown_rows(page) == {"10"}
+    # a click on a curve, and on a line of the table
+    box = page.locator(".strip-area").first.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 10)
+    middle = int(page.locator(".readout").get_attribute("data-row") or 0)
+    rows = page.evaluate("gymnast.app.group.active.rows")
+    assert abs(middle - rows / 2) <= rows / 50 + 1
+    assert shown_rows(page) == {str(middle)}
+    line = page.locator('.table-lines .table-line:not(.shown):visible').nth(1)
+    step = line.get_attribute("data-step")
+    line.click()
+    assert shown_rows(page) == {step}
+    polled = [url for url in requests if "/api/runs?" not in url]  # the list of runs is looked at by itself
+    assert polled == []
+
+
+def test_the_csv_is_the_checkpoints_own(page: Page, ids: dict[str, str], runs: Path, tmp_path: Path) -> None:
+    own = api.rollout_table(f"{ids['cartpole']}/@best", runs_dir=runs)
+    seed = held_out_seed(load_run_config(RunFolder(runs / ids["cartpole"])))
+    record(page, ids["cartpole"], 1000, seed=str(seed))
+    with page.expect_download() as waiting:
+        page.click("text=CSV")
+    waiting.value.save_as(tmp_path / "steps.csv")
+    assert (tmp_path / "steps.csv").read_bytes() == Path(own).read_bytes()
+
+
+def test_another_discount_changes_the_table_and_keeps_the_step(page: Page, ids: dict[str, str]) -> None:
+    record(page, ids["cartpole"], 100)
+    page.keyboard.press("ArrowRight")
+    before = figure(page, "togo")
+    page.fill('input[name="gamma"].number >> visible=true', "0.5")
+    page.keyboard.press("Tab")
+    expect(page.locator('[data-figure="togo"]')).not_to_have_text(before)
+    assert figure(page, "place") == "1 · 1"
+    assert float(figure(page, "togo")) == pytest.approx(2.0, abs=0.01)  # 1 + 0.5 + 0.25 + …
+
+
+def test_breakpoints_run_to_conditions_and_say_what_is_wrong(page: Page, ids: dict[str, str]) -> None:
+    record(page, ids["cartpole"], 100)
+    page.select_option('[aria-label="Breakpoint"]', "condition")
+    condition = page.locator('[aria-label="Condition on columns of the table"]')
+    condition.fill("return_so_far >= 7 and reward != 0")
+    condition.press("Enter")
+    assert figure(page, "place") == "1 · 6"
+    condition.fill("valeu < 3")
+    expect(page.locator(".said")).to_contain_text("did you mean “value”")
+    page.select_option('[aria-label="Breakpoint"]', "event")
+    page.click('[aria-label="To the next one (N)"]')
+    row = page.evaluate("gymnast.app.group.active.step")
+    assert page.evaluate(f"gymnast.app.group.active.recording.ended({row})") in ("terminated", "truncated", "cut")
+    page.select_option('[aria-label="Breakpoint"]', "reward")
+    page.click('[aria-label="First step (Home)"]')
+    page.check("text=pause there")
+    page.keyboard.press("Escape")
+    page.click('[aria-label="Play (space)"]')
+    expect(page.locator('[aria-label="Play (space)"]')).to_be_visible()
+    assert figure(page, "place") == "1 · 1"  # CartPole pays at every step
+
+
+def test_playing_draws_a_thousand_steps(page: Page, ids: dict[str, str]) -> None:
+    record(page, ids["cartpole"], 1000, episodes="100")
+    assert page.evaluate("gymnast.app.group.active.recording.steps") == 1000
+    page.select_option('[aria-label="Steps per second"]', "60")
+    page.evaluate("() => { window.drawn = 0; const c = gymnast.app.group.active; c.subscribe(() => { window.drawn += 1; }); }")
+    page.click('[aria-label="Play (space)"]')
+    page.wait_for_timeout(3000)
+    page.keyboard.press("Space")
+    drawn, step = page.evaluate("[window.drawn, gymnast.app.group.active.step]")
+    # A free machine draws 60 a second; one that also runs other tests skips frames and never falls behind.
+    assert step > 100
+    assert drawn > 30
+    expect(page.locator(".frame-canvas")).to_have_attribute("data-row", str(step))
+
+
+def test_two_checkpoints_side_by_side_step_together_or_alone(page: Page, ids: dict[str, str]) -> None:
+    choose(page, ids["cartpole"])
+    page.fill('input[name="steps"]', "50")
+    page.fill('input[name="seed"]', "3")
+    values = page.locator('select[name="second"] option').evaluate_all("all => all.map(o => o.value)")
+    chosen = page.locator('select[name="checkpoint"]').input_value()
+    other = next(value for value in values if value not in ("", chosen))
+    page.select_option('select[name="second"]', other)
+    page.click("form.record-form button[type=submit]")
+    expect(page.locator(".recording")).to_have_count(2)
+    titles = page.locator(".recording-title p").all_inner_texts()
+    assert all("seed 3" in title for title in titles)
+    assert titles[0] != titles[1]
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    places = page.locator('[data-figure="place"]')
+    assert places.all_inner_texts() == ["1 · 2", "1 · 2"]
+    page.click("text=together")
+    page.keyboard.press("ArrowRight")
+    assert places.all_inner_texts() == ["1 · 2", "1 · 3"]
+    page.locator(".recording").first.locator(".recording-title").click()
+    page.keyboard.press("Home")
+    assert places.all_inner_texts() == ["1 · 0", "1 · 3"]
+    page.locator('[aria-label="Close this recording"]').first.click()
+    expect(page.locator(".recording")).to_have_count(1)
+
+
+def test_a_recurrent_policy_shows_its_state(page: Page, ids: dict[str, str]) -> None:
+    record(page, ids["recurrent"])
+    expect(page.locator('[data-view="curves"]')).to_contain_text("Recurrent state (norms)")
+
+
+def test_a_continuous_policy_shows_mean_and_spread(page: Page, ids: dict[str, str]) -> None:
+    record(page, ids["continuous"])
+    expect(page.locator(".gaussian")).to_contain_text("torque")
+    before = page.locator(".gaussian").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".gaussian").inner_text() != before
+    expect(page.locator('[data-view="observation"]')).to_contain_text("angular velocity")
+
+
+def test_a_bandit_and_masked_actions(page: Page, ids: dict[str, str]) -> None:
+    record(page, ids["bandit"])
+    assert page.locator('[data-view="actions"] .bar').count() == 10
+    page.keyboard.press("1")
+    record(page, ids["masked"], 20)
+    assert page.locator('[data-view="actions"] .bar.masked').count() > 0
+    assert "masked" in page.locator('[data-view="actions"] .bar.masked').first.inner_text()
+
+
+def test_an_image_policy_shows_its_stacked_frames(browser: Browser, tmp_path: Path) -> None:
+    pytest.importorskip("ale_py")
+    overrides = {"env.n_envs": 2, "algo.n_steps": 16, "algo.n_epochs": 1, "algo.batch_size": "all", "eval.every": 0}
+    folder = tmp_path / "runs"
+    run = api.train("ALE/Pong-v5:ppo", max_env_steps=32, runs_dir=folder, overrides=overrides).id
+    with serving(api.inspector_server(folder, port=0)) as server, opened(browser, server.url) as page:
+        record(page, run, 12)
+        for _ in range(6):
+            page.keyboard.press("ArrowRight")
+        frames = page.locator('[data-view="seen"] figure')
+        assert frames.count() == 4
+        labels = page.evaluate("[2, 3, 4, 5].map(r => 'after ' + gymnast.app.group.active.recording.label(r))")
+        assert frames.locator("figcaption").all_inner_texts() == labels
+        bright = frames.last.locator("canvas").evaluate(
+            "c => Math.max(...c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((_, i) => i % 4 < 3))"
+        )
+        assert bright > 100
+
+
+def test_an_unknown_run_is_named_in_words(browser: Browser, server: PageServer) -> None:
+    with opened(browser, server.url + "&run=zzzzzzzz") as page:
+        expect(page.locator("#page-record")).to_contain_text("This run cannot be opened")
+        expect(page.locator("#page-record [role=alert]")).to_contain_text("zzzzzzzz")
+
+
+def test_wrong_wishes_are_answered_in_words(page: Page, ids: dict[str, str]) -> None:
+    choose(page, ids["cartpole"])
+    page.fill('textarea[name="overrides"]', "gravity")
+    page.click("form.record-form button[type=submit]")
+    expect(page.locator("form .problem")).to_contain_text("key=value")
+    page.fill('textarea[name="overrides"]', "env.kwargs.gravty=3")
+    page.click("form.record-form button[type=submit]")
+    expect(page.locator("form .problem")).to_contain_text("gravty")
+    expect(page.locator("form.record-form button[type=submit]")).to_be_enabled()
+
+
+def test_recordings_are_kept_listed_and_deleted(page: Page, ids: dict[str, str]) -> None:
+    record(page, ids["bandit"], 5)
+    page.click("#tab-record")
+    lines = page.locator(".kept-line")
+    expect(lines.first).to_be_visible()
+    count = lines.count()
+    lines.first.locator(".kept-main").click()
+    expect(page.locator(".recording")).to_have_count(1)
+    page.click("#tab-record")
+    lines.first.locator('[aria-label="Delete this recording"]').click()
+    expect(lines).to_have_count(count - 1)
+
+
+def test_training_curves_settings_and_report(page: Page, ids: dict[str, str]) -> None:
+    choose(page, ids["cartpole"])
+    page.click("#tab-training")
+    expect(page.locator('[data-metric="train/return/mean"] .scatterlayer path').first).to_be_attached()
+    other = page.locator(f'[data-run="{ids["recurrent"]}"]')
+    other.hover()
+    other.locator(".run-compare").click()
+    expect(page.locator('[data-metric="train/return/mean"] .scatterlayer .trace')).to_have_count(2)
+    page.click(".segmented >> text=seconds")
+    expect(page.locator('[data-metric="train/return/mean"] .xtitle')).to_have_text("seconds")
+    page.click(".subtabs >> text=Distributions")
+    expect(page.locator(".heatmaplayer image").first).to_be_attached()
+    page.click(".subtabs >> text=Settings")
+    expect(page.locator(".training-body")).to_contain_text("Differences between 2 runs")
+    expect(page.locator(".training-body")).to_contain_text("policy.memory")
+    page.click(".subtabs >> text=Report")
+    expect(page.locator(".markdown h2").first).to_contain_text("CartPole-v1:ppo")
+
+
+def test_text_of_a_run_is_shown_as_text(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    run = api.train("gymnast/Bandit-v0:ppo", max_env_steps=500, runs_dir=folder, overrides=SMALL)
+    attack = "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1</script>"
+    status = json.loads((run.path / "status.json").read_text())
+    (run.path / "status.json").write_text(json.dumps(status | {"reason": attack}))
+    (run.path / "report.md").write_text(f"# {attack}\n\n[go](javascript:window.hacked=1)\n\n| a |\n| - |\n| {attack} |\n")
+    alert = {"id": attack, "severity": "warning", "metric": attack, "count": 1, "first_step": 1, "last_step": 2}
+    (run.path / "alerts.json").write_text(json.dumps({"alerts": [alert | {"message": attack, "advice": attack}]}))
+    with serving(api.inspector_server(folder, port=0)) as server, opened(browser, server.url) as page:
+        choose(page, run.id)
+        page.click("#tab-training")
+        page.click(".subtabs >> text=Report")
+        expect(page.locator(".markdown h2")).to_contain_text("<img src=x")
+        assert page.locator(".markdown img, .markdown script, .markdown a").count() == 0
+        assert page.locator("img[src=x]").count() == 0
+        assert page.evaluate("window.hacked") is None
+
+
+def test_a_live_run_grows_and_is_controlled(browser: Browser, tmp_path: Path) -> None:
+    endless = {"budget.env_steps": 100_000_000, "stop.eval_return": None, "eval.every": 0, "env.n_envs": 4}
+    folder = tmp_path / "runs"
+    run = api.start_detached("CartPole-v1:ppo", runs_dir=folder, overrides=endless | {"env.backend": "sync", "algo.batch_size": "all"})
+    try:
+        with serving(api.inspector_server(folder, port=0)) as server, opened(browser, server.url) as page:
+            expect(page.locator(".run .live-dot")).to_be_visible()
+            page.locator(f'[data-run="{run.id}"] .run-main').click()
+            page.click("#tab-training")
+            steps = page.locator(".budget strong")
+            expect(steps).to_contain_text("env steps")
+            before = steps.inner_text()
+            expect(steps).not_to_have_text(before)
+            expect(page.locator('[data-metric="train/kl"] .scatterlayer path').first).to_be_attached()
+            expect(page.locator('[data-action="resume"]')).to_be_hidden()
+            page.click('[data-action="checkpoint"]')
+            expect(page.locator(".notice").first).to_contain_text("checkpoint")
+            page.click('[data-action="pause"]')
+            expect(page.locator('[data-action="resume"]')).to_be_visible()
+            page.click('[data-action="resume"]')
+            expect(page.locator('[data-action="pause"]')).to_be_visible()
+            page.on("dialog", lambda dialog: dialog.accept())
+            page.click('[data-action="stop"]')
+            expect(page.locator(".figures")).to_contain_text("interrupted")
+            expect(page.locator('[data-action="stop"]')).to_be_hidden()
+    finally:
+        if api.run_state(api.find_run(run.id, runs_dir=folder)).status == "running":
+            api.stop_run(run.id, runs_dir=folder)
+
+
+def test_keys_help_theme_and_search(page: Page, ids: dict[str, str]) -> None:
+    expect(page.locator(".run").first).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.locator("dialog.help")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("t")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    page.keyboard.press("/")
+    page.keyboard.type("pendulum")
+    expect(page.locator(".run")).to_have_count(1)
+    page.locator('[aria-label="Search runs"]').fill("nothing like this")
+    expect(page.locator(".run-list")).to_contain_text("No run matches")
+    page.keyboard.press("Escape")
+    expect(page.locator(".run")).to_have_count(len(ids))
+    page.keyboard.press("2")
+    expect(page.locator("#page-step")).to_contain_text("No recording is open")

@@ -1,0 +1,303 @@
+"""The player's page in a real browser: real key events, one holder of the controls, doors that stay shut."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from gymnast import api
+
+sync_api = pytest.importorskip("playwright.sync_api")
+websockets = pytest.importorskip("websockets.sync.client")
+pytest.importorskip("av")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
+
+Play = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab(chromium: Any) -> Iterator[Callable[[str], Any]]:
+    context = chromium.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    faults: list[str] = []
+
+    def open_tab(url: str) -> Any:
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+        page.goto(url)
+        until(page, "document.getElementById('n-step').textContent !== '–'")
+        return page
+
+    yield open_tab
+    context.close()
+    assert [fault for fault in faults if "WebSocket" not in fault] == []
+
+
+def until(page: Any, condition: str, seconds: float = 30) -> None:
+    """Wait for something on the page. (Playwright's own waiting is stopped by the page's content policy.)"""
+    give_up = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        assert time.monotonic() < give_up, f"{condition}; the page shows: {page.inner_text('body')}"
+        time.sleep(0.01)
+
+
+def number(page: Any, name: str) -> float:
+    return float(page.inner_text(f"#n-{name}").replace(",", ""))
+
+
+def until_step(page: Any, step: int) -> None:
+    until(page, f"Number(document.getElementById('n-step').textContent) >= {step}")
+
+
+def labels(trace: Any) -> list[str]:
+    return [trace.labels[row] for row in trace.steps]
+
+
+def drivers(trace: Any) -> list[str]:
+    return [trace.infos[row]["driver"] for row in trace.steps]
+
+
+def test_a_person_plays_an_episode_of_cartpole(play: Play, tab: Any, tmp_path: Path) -> None:
+    playing = play("CartPole-v1:ppo", "--record", "pole", "--episodes", 1, "--seed", 3, "--fps", 20)
+    page = tab(playing.url)
+    assert "Press a key of the game" in page.inner_text("#veil")
+    assert number(page, "step") == 0
+    assert "token" not in page.url, "the token is not left in the address bar"
+    page.keyboard.down("ArrowRight")
+    until_step(page, 3)
+    page.keyboard.up("ArrowRight")
+    page.keyboard.down("ArrowLeft")
+    code, printed = playing.finish()
+    assert code == 0, printed
+    trace = api.load_trace(tmp_path / "pole.trace")
+    taken = labels(trace)
+    turned = taken.index("left")
+    assert turned >= 3
+    assert taken == ["right"] * turned + ["left"] * (len(taken) - turned)
+    assert set(drivers(trace)) == {"human"}
+    assert trace.columns["terminated"].sum() == 1
+    assert (tmp_path / "pole.mp4").stat().st_size > 1000
+    assert "human" in printed
+
+
+def test_taking_over_in_the_middle_and_handing_back(
+    play: Play, tab: Any, runs: Path, tmp_path: Path
+) -> None:
+    own = labels(api.record_trace("@last", seed=3, frames=False, runs_dir=runs))
+    playing = play("@last", "--runs-dir", runs, "--record", "shared", "--seed", 3, "--fps", 25)
+    page = tab(playing.url)
+    until_step(page, 8)
+    page.keyboard.down("ArrowLeft")
+    page.keyboard.press("Tab")
+    until(page, "document.body.dataset.driver === 'human'")
+    until_step(page, number(page, "step") + 3)
+    page.keyboard.press("Tab")
+    page.keyboard.up("ArrowLeft")
+    until(page, "document.body.dataset.driver === 'policy'")
+    until_step(page, number(page, "step") + 4)
+    assert page.inner_text("#choices").count("%") == 2
+    page.click("#quit")
+    code, printed = playing.finish()
+    assert code == 0, printed
+    trace = api.load_trace(tmp_path / "shared.trace")
+    who, taken = drivers(trace), labels(trace)
+    first, last = who.index("human"), len(who) - 1 - who[::-1].index("human")
+    assert who == ["policy"] * first + ["human"] * (last + 1 - first) + ["policy"] * (len(who) - 1 - last)
+    assert first >= 8
+    assert taken[:first] == own[:first]
+    assert set(taken[first : last + 1]) == {"left"}
+    assert len(who) - 1 - last >= 4
+    chosen = trace.columns["probabilities"][trace.steps].argmax(1)
+    assert [trace.meta.choices[index] for index in chosen[last + 1 :]] == taken[last + 1 :]
+
+
+def test_pause_single_step_speed_restart_seed_and_screenshot(play: Play, tab: Any, runs: Path) -> None:
+    playing = play("@last", "--runs-dir", runs, "--seed", 3)
+    page = tab(playing.url)
+    until_step(page, 5)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#veil:not([hidden])")
+    at = number(page, "step")
+    page.wait_for_timeout(300)
+    assert number(page, "step") == at
+    page.keyboard.press("Period")
+    until_step(page, int(at) + 1)
+    page.wait_for_timeout(200)
+    assert number(page, "step") == at + 1
+    page.keyboard.press("Equal")
+    until(page, "document.getElementById('speed').textContent === '2×'")
+    with page.expect_download() as download:
+        page.keyboard.press("F2")
+    assert Path(download.value.path()).read_bytes()[:4] == b"\x89PNG"
+    page.fill("#seed", "77")
+    page.press("#seed", "Enter")
+    until(page, "Number(document.getElementById('n-step').textContent) < 5")
+    until(page, "document.getElementById('seed').value === '77'")
+    page.fill("#seed", "seven")
+    page.press("#seed", "Enter")
+    until(page, "document.getElementById('notice').textContent.includes('whole number')")
+    assert page.locator("#episodes li").count() == 1
+    code, printed = playing.finish(signal.SIGINT)
+    assert code == 0, printed
+    assert "left before its end" in printed
+
+
+def test_one_tab_has_the_controls_and_the_others_watch(play: Play, tab: Any, runs: Path) -> None:
+    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--speed", 0.5)
+    first = tab(playing.url)
+    second = tab(playing.url)
+    until(second, "document.getElementById('role').textContent === 'watching'")
+    assert second.is_disabled("#pause")
+    second.keyboard.press("Escape")
+    until(second, "document.getElementById('notice').textContent.includes('another tab')")
+    assert second.is_hidden("#veil")
+    first.close()
+    second.click("#claim")
+    until(second, "!document.getElementById('pause').disabled")
+    second.keyboard.press("Escape")
+    second.wait_for_selector("#veil:not([hidden])")
+    assert playing.finish(signal.SIGINT)[0] == 0
+
+
+def test_a_tab_that_loses_the_keyboard_pauses_the_game(play: Play, tab: Any) -> None:
+    playing = play("MountainCar-v0:ppo", "--seed", 3)
+    page = tab(playing.url)
+    page.keyboard.down("ArrowLeft")
+    until_step(page, 5)
+    page.evaluate("window.dispatchEvent(new Event('blur'))")
+    until(page, "document.getElementById('veil').textContent.includes('lost the keyboard')")
+    page.keyboard.up("ArrowLeft")
+    page.keyboard.down("ArrowRight")
+    page.wait_for_selector("#veil", state="hidden")
+    # A tab that hangs says nothing at all any more.
+    page.evaluate("WebSocket.prototype.send = () => {}")
+    until(page, "document.getElementById('veil').textContent.includes('not heard')")
+    at = number(page, "step")
+    page.wait_for_timeout(300)
+    assert number(page, "step") == at
+    assert playing.finish(signal.SIGINT)[0] == 0
+
+
+def test_closing_the_last_tab_ends_it_with_the_recording_complete(
+    play: Play, tab: Any, runs: Path, tmp_path: Path
+) -> None:
+    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--record", "closed")
+    page = tab(playing.url)
+    until_step(page, 10)
+    page.close()
+    code, printed = playing.finish(seconds=40)
+    assert code == 0, printed
+    trace = api.load_trace(tmp_path / "closed.trace")
+    assert trace.columns["cut"].sum() == 1
+    assert len(trace) > 10
+    assert (tmp_path / "closed.mp4").exists()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_signals_leave_files_that_are_complete(
+    play: Play, tab: Any, runs: Path, tmp_path: Path, stop: signal.Signals
+) -> None:
+    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--record", "stopped")
+    until_step(tab(playing.url), 5)
+    code, printed = playing.finish(stop)
+    assert code == (0 if stop == signal.SIGINT else -signal.SIGTERM), printed
+    assert len(api.load_trace(tmp_path / "stopped.trace")) > 5
+    assert [path.name for path in tmp_path.iterdir()] == ["stopped.mp4", "stopped.trace"] or sorted(
+        path.name for path in tmp_path.iterdir()
+    ) == ["stopped.mp4", "stopped.trace"]
+
+
+def test_only_the_page_with_the_token_gets_in(play: Play, runs: Path) -> None:
+    playing = play("@last", "--runs-dir", runs)
+    parts = urlsplit(playing.url)
+    address, token = f"ws://{parts.netloc}/api/play", parts.fragment.removeprefix("token=")
+    own = f"http://{parts.netloc}"
+    with pytest.raises(websockets_refusal()):
+        websockets.connect(address, origin="http://evil.example").close()
+    with pytest.raises(websockets_refusal()):
+        websockets.connect(address, origin=own, additional_headers={"Host": "evil.example"}).close()
+    for first in ('{"token": "wrong"}', "{}", "not json", '{"do": "pause"}'):
+        with websockets.connect(address, origin=own) as socket:
+            socket.send(first)
+            with pytest.raises(Exception, match="4401"):
+                socket.recv(timeout=5)
+    with websockets.connect(address, origin=own) as socket:
+        socket.send(json.dumps({"token": token}))
+        assert "hello" in json.loads(socket.recv(timeout=10))
+        for message in ('{"keys": "all"}', '{"do": "explode"}', "[1]"):
+            with websockets.connect(address, origin=own) as other:
+                other.send(json.dumps({"token": token}))
+                other.recv(timeout=5)
+                other.send(message)  # a watcher, or malformed: either way nothing happens
+                time.sleep(0.1)
+        socket.send('{"keys": ["ArrowLeft", 5]}')
+        with pytest.raises(Exception, match="4400"):
+            while True:
+                socket.recv(timeout=5)
+    assert playing.finish(signal.SIGINT)[0] == 0
+
+
+def websockets_refusal() -> Any:
+    from websockets.exceptions import WebSocketException
+
+    return (WebSocketException, TimeoutError, ConnectionError)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("reference", "keys", "expected", "extra"),
+    [
+        ("ALE/Pong-v5:ppo", ["ArrowUp", "Space"], "RIGHTFIRE", ()),
+        ("VizDoom-Basic-v0", ["ArrowLeft", "Space"], "MOVE_LEFT+ATTACK", ()),
+        ("Retro/Airstriker-Genesis", ["ArrowRight", "KeyZ"], "RIGHT+B", ()),
+        ("LunarLander-v3", ["ArrowUp"], "main engine", ()),
+        ("Pendulum-v1", ["ArrowRight"], "torque +2.00", ()),
+        ("CarRacing-v3", ["ArrowLeft", "ArrowUp"], "-1.00  +1.00  +0.00", ()),
+    ],
+)
+def test_games_of_other_families_take_keys_held_together(
+    play: Play, tab: Any, tmp_path: Path, reference: str, keys: list[str], expected: str, extra: tuple[str, ...]
+) -> None:
+    playing = play(reference, "--record", "held", "--max-steps", 25, "--seed", 3, *extra)
+    page = tab(playing.url)
+    for key in keys:
+        page.keyboard.down(key)
+    code, printed = playing.finish(seconds=100)
+    assert code == 0, printed
+    trace = api.load_trace(tmp_path / "held.trace")
+    assert labels(trace)[-5:] == [expected] * 5, labels(trace)
+    assert set(drivers(trace)) == {"human"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("reference", "keys"), [("MiniGrid-DoorKey-5x5-v0", "ArrowLeft ArrowRight ArrowUp"), ("Taxi-v4", "ArrowUp ArrowDown Space")])
+def test_games_with_turns_wait_for_each_key(play: Play, tab: Any, tmp_path: Path, reference: str, keys: str) -> None:
+    playing = play(reference, "--record", "turns", "--max-steps", 3, "--seed", 3)
+    page = tab(playing.url)
+    for index, key in enumerate(keys.split()):
+        page.wait_for_timeout(300)
+        assert number(page, "step") == index
+        page.keyboard.press(key)
+        page.wait_for_timeout(150)
+    code, printed = playing.finish()
+    assert code == 0, printed
+    wanted = {"MiniGrid-DoorKey-5x5-v0": ["left", "right", "forward"], "Taxi-v4": ["north", "south", "pick up"]}
+    assert labels(api.load_trace(tmp_path / "turns.trace")) == wanted[reference]
