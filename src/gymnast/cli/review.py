@@ -141,10 +141,11 @@ def review(
     )  # fmt: skip
     _agree(stream.bundle, endpoint, yes, as_json)  # before it is asked for a first piece, nothing is sent
     if as_json:
-        found = stream.review
+        with api.captured_output():  # of envs, which are built to check proposals
+            found = stream.review
         echo_json({**found.to_json(), "path": None if found.path is None else str(found.path)})
         return
-    with Flowing() as flowing:
+    with Flowing() as flowing, api.captured_output():
         for piece in stream:
             flowing.write(piece)
     _show(stream.review, runs_dir)
