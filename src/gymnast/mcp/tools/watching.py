@@ -78,7 +78,8 @@ class WatchingTools:
                 found = await anyio.to_thread.run_sync(self._starts.run_of, run)
             if found is None:
                 return Watched(run, "starting", "", "", 0, None, 0, None, None, None, None, {}, [], [])
-            run = found
+            folder = await anyio.to_thread.run_sync(self._serving.run, found)
+            return await anyio.to_thread.run_sync(_answer, folder, since_step, "the training has begun")
         folder = await anyio.to_thread.run_sync(self._serving.run, run)
         before = await anyio.to_thread.run_sync(_look, folder)
         why = before.news_since(since_step)
