@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
+from wandb_artifacts import ArtifactStore
+
 Manner = Literal["good", "hangs", "rubbish", "empty"]
 
 
@@ -27,6 +29,7 @@ class WandbServer(ThreadingHTTPServer):
         self.exit_codes: list[int] = []
         self.views: dict[str, dict[str, Any]] = {}  # workspaces by id
         self.operations: list[str] = []
+        self.store = ArtifactStore(self.url)
         self.released = threading.Event()
 
     @property
@@ -35,6 +38,8 @@ class WandbServer(ThreadingHTTPServer):
 
     def answer(self, operation: str, variables: dict[str, Any]) -> dict[str, Any]:
         self.operations.append(operation)
+        if (known := self.store.answer(operation, variables)) is not None:
+            return known
         if operation == "RunResumeStatus":
             known = self.runs.get(variables["name"])
             return {"model": None if known is None else {**_project(), "bucket": self._bucket(known)}}
@@ -128,11 +133,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.uploads[self.path.removeprefix("/upload/")] = body
+        if not self.server.store.put(self.path, body):
+            self.server.uploads[self.path.removeprefix("/upload/")] = body
         self._send(b"")
 
     def do_GET(self) -> None:
-        self.do_POST()
+        content = self.server.store.get(self.path)
+        if content is None:
+            self.do_POST()
+        else:
+            self._send(content, "application/octet-stream")
 
     def _send(self, content: bytes, kind: str = "application/json") -> None:
         self.send_response(200)

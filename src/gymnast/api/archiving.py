@@ -29,6 +29,18 @@ class PackedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ArchivedRun:
+    """A run on Weights & Biases."""
+
+    run: str
+    source: str  # what `gymnast pull` takes
+    version: str
+    aliases: tuple[str, ...]
+    bytes: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class ArrivedRun:
     """A run that came from elsewhere. It is used as any other; code that its config names needs trust."""
 
@@ -78,6 +90,29 @@ def unpack_run(
     path = Path(file).expanduser()
     folder = unpack(path, runs_root(runs_dir), force=force, new_id=new_id)
     return arrived(folder, f"file:{path.name}")
+
+
+def archive_run(
+    run: str | Path | Run = "@last",
+    *,
+    project: str | None = None,
+    entity: str | None = None,
+    runs_dir: str | Path | None = None,
+) -> ArchivedRun:
+    """Put a whole run on Weights & Biases as an artifact, `run-<id>`; `pull_run` brings it back.
+
+    Without a project and entity it goes where the run was tracked, else to WANDB_PROJECT, else to gymnast.
+    """
+    from tempfile import TemporaryDirectory
+
+    from gymnast.archive.wandb_artifact import archive_run as archive
+    from gymnast.runs.elsewhere import remember_copy
+
+    folder = folder_of(run, runs_dir)
+    with TemporaryDirectory(prefix="gymnast-archive-") as place:
+        done = archive(folder, Path(place), project, entity)
+    remember_copy(folder.id, str(done.source))
+    return ArchivedRun(folder.id, str(done.source), done.version, done.aliases, done.bytes, done.url)
 
 
 def arrived(folder: RunFolder, source: str) -> ArrivedRun:
