@@ -11,10 +11,10 @@ from typer.core import TyperCommand
 
 from gymnast import api
 from gymnast.cli.completion import complete_run
-from gymnast.cli.flowing import Flowing
 from gymnast.cli.options import RunsDir
 from gymnast.cli.program import option_for, program
 from gymnast.errors import GymnastError
+from gymnast.terminal.flowing import Flowing
 from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
