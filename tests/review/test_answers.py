@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -167,13 +168,27 @@ def test_several_runs_are_kept_in_the_first(run: RunFolder) -> None:
     assert not other.review_path.exists()
 
 
-def test_a_folder_that_cannot_be_written(run: RunFolder, caplog: pytest.LogCaptureFixture) -> None:
-    run.review_json_path.mkdir()  # in its place
+@pytest.mark.parametrize("name", ["review.json", "review.md"])
+def test_a_folder_that_cannot_be_written(run: RunFolder, caplog: pytest.LogCaptureFixture, name: str) -> None:
+    (run.path / name).mkdir()  # in its place
     with llm_server() as server:
         review = api.review_runs(run.path, endpoint=endpoint(server))
     assert review.path is None
+    assert review.summary == REVIEW["summary"]  # it was paid for
     assert "the review is not kept" in caplog.text
-    assert not run.review_path.exists()
+    assert not run.review_path.is_file()
+    assert not run.review_json_path.is_file()
+
+
+def test_two_reviews_at_once(run: RunFolder) -> None:
+    """Each file is that of one of them, whole."""
+    answers = [{**REVIEW, "summary": f"{letter * 3000}"} for letter in "ab"]
+    with llm_server(*map(whole, answers), whole(answers[1])) as server:
+        whom = endpoint(server)
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda _: api.review_runs(run.path, endpoint=whom), range(4)))
+    assert [review.path for review in found] == [run.review_path] * 4
+    assert json.loads(run.review_json_path.read_text())["summary"] in {review.summary for review in found}
 
 
 def test_given_up_in_the_middle(run: RunFolder) -> None:
