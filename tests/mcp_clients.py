@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
 
 import gymnast
 from gymnast.mcp.server import build_server
 from gymnast.mcp.serving import Serving
+from mcp import Client, StdioServerParameters
 
 SOURCE = str(Path(gymnast.__file__).parent.parent)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_clients import answer, call, in_memory
 
 from gymnast import api
 from gymnast.mcp.serving import Serving
+from mcp_clients import answer, call, in_memory
 
 MOST_OF_ALL_TOOLS, MOST_OF_AN_ANSWER = 24_000, 20_000  # characters; about 6,000 and 5,000 tokens
 

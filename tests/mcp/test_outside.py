@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_clients import Failed, call, in_memory
 
 from gymnast import api
 from gymnast.mcp.serving import Serving
+from mcp_clients import Failed, call, in_memory
 
 SECRET = "do-not-show-this-line"
 

@@ -8,18 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import psutil
 import pytest
+
+from gymnast import api
 from mcp import Client
 from mcp_clients import answer, environment, server_process
 
-from gymnast import api
-
-NEVER_SOLVED = {"eval.every": 100_000_000}
+NEVER_SOLVED = {"stop.eval_return": None}
 
 
 async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -69,14 +70,16 @@ def test_an_assistant_trains_judges_and_compares(tmp_path: Path) -> None:
 
 
 def test_a_training_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
-    async def session() -> str:
+    runs: list[str] = []
+
+    async def session() -> None:
         async with Client(server_process(tmp_path)) as client:
             started = await ask(
                 client,
                 "start_training",
                 reference="CartPole-v1:ppo",
                 overrides=NEVER_SOLVED,
-                max_env_steps=150_000,
+                max_env_steps=120_000,
             )
             now = await ask(client, "watch_run", run=started["run"], wait_seconds=2)
             if now["state"] == "starting":
@@ -86,29 +89,25 @@ def test_a_training_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
             ]
             assert len(servers) == 1
             os.kill(servers[0].pid, signal.SIGKILL)
-            servers[0].wait(10)
+            while servers[0].is_running() and servers[0].status() != psutil.STATUS_ZOMBIE:
+                await anyio.sleep(0.05)
             assert api.run_state(api.find_run(now["run"], runs_dir=tmp_path)).state == "running"
-            return str(now["run"])
+            runs.append(now["run"])
 
-    run = ""
-    try:
-        run = anyio.run(session)
-    except* Exception as group:  # the client may notice that its server is gone
-        if not run:
-            found = api.list_runs(runs_dir=tmp_path)
-            assert found, group
-            run = found[0].id
+    with suppress(ExceptionGroup):  # the client may notice that its server is gone
+        anyio.run(session)
+    (run,) = runs
     until = time.monotonic() + 90
     while api.run_state(api.find_run(run, runs_dir=tmp_path)).state == "running" and time.monotonic() < until:
         time.sleep(0.3)
     entry = api.run_state(api.find_run(run, runs_dir=tmp_path))
-    assert (entry.state, entry.reason) == ("finished", "the step budget is spent")
+    assert (entry.reason, entry.env_steps >= 120_000) == ("the step budget is spent", True)
 
     async def later() -> dict[str, Any]:
         async with Client(server_process(tmp_path)) as client:
             return await ask(client, "watch_run", run=run)
 
-    assert anyio.run(later)["state"] == "finished"
+    assert anyio.run(later)["state"] in ("finished", "solved")
 
 
 def test_two_clients_at_once(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_clients import Failed, call, in_memory
 
 from gymnast import api
 from gymnast.mcp.serving import Serving
+from mcp_clients import Failed, call, in_memory
 
-NEVER_SOLVED = {"eval.every": 100_000_000}
+NEVER_SOLVED = {"stop.eval_return": None}
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_start_watch_stop_resume(own: Serving) -> None:
     started = call(own, "start_training", **order, max_env_steps="2M", wall_time="5m")
     assert time.monotonic() - began < 4  # of which the client itself takes a part
     assert started["command"].startswith(
-        "gymnast train CartPole-v1:ppo eval.every=100000000 seed=5 --max-env-steps"
+        "gymnast train CartPole-v1:ppo stop.eval_return=null seed=5 --max-env-steps"
     )
     now = call(own, "watch_run", run=started["run"], wait_seconds=20 if "start-" in started["run"] else 1)
     assert now["state"] == "running"
@@ -190,9 +190,9 @@ def test_list_and_describe(trained: Any) -> None:
 
 def test_get_metrics(trained: Any) -> None:
     found = call(trained.serving, "get_metrics", run=trained.good, metrics=["kl", "value loss"])
-    assert [one["metric"] for one in found["series"]][0] == "train/kl"
-    assert "train/loss/value" in [one["metric"] for one in found["series"]]
-    first = found["series"][0]
+    first, *others = found["series"]
+    assert first["metric"] == "train/kl"
+    assert "train/loss/value" in [one["metric"] for one in others]
     assert len(first["x"]) == len(first["y"]) <= 20
     assert first["stats"]["min"] <= first["stats"]["mean"] <= first["stats"]["max"]
     assert any("⠀" < letter < "⣿" for line in first["chart"] for letter in line)  # braille
