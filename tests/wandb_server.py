@@ -25,6 +25,7 @@ class WandbServer(ThreadingHTTPServer):
         self.manner = manner
         self.history: dict[int, dict[str, Any]] = {}  # by line
         self.runs: dict[str, dict[str, Any]] = {}  # the last upsert of each id
+        self.summary: dict[str, Any] = {}
         self.uploads: dict[str, bytes] = {}
         self.exit_codes: list[int] = []
         self.views: dict[str, dict[str, Any]] = {}  # workspaces by id
@@ -87,15 +88,17 @@ class WandbServer(ThreadingHTTPServer):
             "logLineCount": 0,
             "historyTail": json.dumps([json.dumps(self.history[lines - 1])] if lines else []),
             "eventsTail": "[]",
-            "summaryMetrics": "{}",
+            "summaryMetrics": json.dumps(self.summary),
             "config": known.get("config", "{}"),
             "tags": known.get("tags", []),
             "notes": "",
-            "wandbConfig": "{}",
+            "wandbConfig": '{"t": 1}',  # the run was started before
         }
 
     def stream(self, message: dict[str, Any]) -> None:
         for name, part in (message.get("files") or {}).items():
+            if name == "wandb-summary.json":
+                self.summary = json.loads(part["content"][-1])
             if name == "wandb-history.jsonl":
                 for line, text in enumerate(part["content"], start=part["offset"]):
                     self.history[line] = json.loads(text)

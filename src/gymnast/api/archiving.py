@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gymnast.api.run import Run, folder_of
 
 if TYPE_CHECKING:
+    from gymnast.archive.relog import Relogged
     from gymnast.runs.store import RunFolder
 
 
@@ -113,6 +114,25 @@ def archive_run(
         done = archive(folder, Path(place), project, entity)
     remember_copy(folder.id, str(done.source))
     return ArchivedRun(folder.id, str(done.source), done.version, done.aliases, done.bytes, done.url)
+
+
+def sync_to_wandb(
+    runs: Sequence[str | Path | Run],
+    *,
+    project: str | None = None,
+    entity: str | None = None,
+    runs_dir: str | Path | None = None,
+) -> list[Relogged]:
+    """Log the metrics files of old runs to W&B, each under its own id; rows that are there are left out."""
+    from gymnast.archive.relog import relog_run
+    from gymnast.errors import GymnastError
+    from gymnast.runs.trainer import is_training
+
+    folders = [folder_of(run, runs_dir) for run in runs]
+    for folder in folders:  # before the first is sent
+        if is_training(folder):
+            raise GymnastError(f"run {folder.id} is still training; --track wandb logs a run as it trains")
+    return [relog_run(folder, project, entity) for folder in folders]
 
 
 def arrived(folder: RunFolder, source: str) -> ArrivedRun:

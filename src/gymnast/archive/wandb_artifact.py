@@ -69,11 +69,16 @@ def parse_source(source: str) -> WandbSource:
     return WandbSource(parts[0], parts[1], parts[2], alias or "latest")
 
 
+def check_name(what: str, name: str | None) -> None:
+    """Raise for a project or entity that W&B cannot have."""
+    if name is not None and not _NAME.fullmatch(name):
+        raise GymnastError(f"--{what}: {name!r} is not a name on W&B: letters, digits, '-', '_' and '.'")
+
+
 def archive_run(run: RunFolder, folder: Path, project: str | None, entity: str | None) -> Archived:
     """Upload a packed run; `folder` is a place for temporary files. Whole, or not there."""
     for what, name in (("project", project), ("entity", entity)):
-        if name is not None and not _NAME.fullmatch(name):
-            raise GymnastError(f"--{what}: {name!r} is not a name on W&B: letters, digits, '-', '_' and '.'")
+        check_name(what, name)
     with _library(folder, "the archive") as wandb:
         packed = pack_run(run, folder / f"{run.id}.zip")
         size = packed.path.stat().st_size
@@ -141,7 +146,7 @@ def _library(folder: Path, what: str) -> Iterator[Any]:
     try:
         import wandb
 
-        with _explained(what):
+        with explained(what):
             yield wandb
     finally:
         for name, value in before.items():
@@ -187,7 +192,7 @@ def _name(value: Any) -> str | None:
 
 
 @contextmanager
-def _explained(what: str) -> Iterator[None]:
+def explained(what: str) -> Iterator[None]:
     """Turn what W&B raises into one message."""
     try:
         yield
