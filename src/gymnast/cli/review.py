@@ -206,9 +206,10 @@ def _show_dry_run(text: ReviewBundle, endpoint: ReviewEndpoint, as_json: bool) -
 
 def _agree(text: ReviewBundle, endpoint: ReviewEndpoint, yes: bool, as_json: bool) -> None:
     """Say what is sent to whom; where it leaves this machine, ask."""
-    names = ", ".join(text.runs)
-    echo(f"sending {names}: {_size_text(text)}, to {_whom(endpoint)}", err=True, wrap=True)
-    if yes or endpoint.is_local:
+    agreed = yes or endpoint.is_local
+    names = f"{'sending' if agreed else 'to be sent:'} {', '.join(text.runs)}"
+    echo(f"{names}: {_size_text(text)}, to {_whom(endpoint)}", err=True, wrap=True)
+    if agreed:
         return
     if as_json or not sys.stdin.isatty():
         raise GymnastError(
