@@ -35,7 +35,7 @@ async def followed(client: Client, started: dict[str, Any], seconds: float = 90)
     return now
 
 
-def test_an_assistant_trains_judges_and_compares(tmp_path: Path) -> None:
+def test_an_assistant_trains_evaluates_and_compares(tmp_path: Path) -> None:
     async def session() -> None:
         async with Client(server_process(tmp_path)) as client:
             assert "start_training" in (client.instructions or "")

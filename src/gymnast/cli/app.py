@@ -53,7 +53,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Look at rewards: size, sparsity, shaping, discount.",
     ),
     "metrics": ("gymnast.cli.metrics:metrics", "Explain what is recorded."),
-    "mcp": ("gymnast.cli.mcp:mcp", "Let an assistant train, watch and judge agents (MCP server)."),
+    "mcp": ("gymnast.cli.mcp:mcp", "Let an assistant train, watch and evaluate agents (MCP server)."),
     "wandb": ("gymnast.cli.wandb:app", "Set up a dashboard on Weights & Biases."),
 }
 

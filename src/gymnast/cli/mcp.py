@@ -1,4 +1,4 @@
-"""`gymnast mcp`: let an assistant train and judge agents, over the Model Context Protocol."""
+"""`gymnast mcp`: let an assistant train and evaluate agents, over the Model Context Protocol."""
 
 from __future__ import annotations
 
