@@ -91,9 +91,7 @@ def review(
     ] = False,
     timeout: Annotated[
         str | None,
-        typer.Option(
-            "--timeout", metavar="TIME", help="How long the model may be silent: 300, 5m; else 120."
-        ),
+        typer.Option("--timeout", metavar="TIME", help="How long the model may be silent: 60, 20m; else 5m."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent and to whom, and send nothing.")
