@@ -57,8 +57,8 @@ def read_reply(
                 yield piece
     except TooMuch:
         raise ReviewFailed(
-            f"the answer of {endpoint.host} has no end: the rest was not read after {_MOST_TEXT:,} characters;"
-            " try another model"
+            f"the answer of {endpoint.host} has no end: the rest was not read after {_MOST_TEXT:,}"
+            " characters; try another model"
         ) from None
     except TimeoutError:
         raise ReviewFailed(
