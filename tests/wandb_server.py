@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
+from wandb_artifacts import ArtifactStore
+
 Manner = Literal["good", "hangs", "rubbish", "empty"]
 
 
@@ -23,10 +25,12 @@ class WandbServer(ThreadingHTTPServer):
         self.manner = manner
         self.history: dict[int, dict[str, Any]] = {}  # by line
         self.runs: dict[str, dict[str, Any]] = {}  # the last upsert of each id
+        self.summary: dict[str, Any] = {}
         self.uploads: dict[str, bytes] = {}
         self.exit_codes: list[int] = []
         self.views: dict[str, dict[str, Any]] = {}  # workspaces by id
         self.operations: list[str] = []
+        self.store = ArtifactStore(self.url)
         self.released = threading.Event()
 
     @property
@@ -35,6 +39,8 @@ class WandbServer(ThreadingHTTPServer):
 
     def answer(self, operation: str, variables: dict[str, Any]) -> dict[str, Any]:
         self.operations.append(operation)
+        if (known := self.store.answer(operation, variables)) is not None:
+            return known
         if operation == "RunResumeStatus":
             known = self.runs.get(variables["name"])
             return {"model": None if known is None else {**_project(), "bucket": self._bucket(known)}}
@@ -82,15 +88,17 @@ class WandbServer(ThreadingHTTPServer):
             "logLineCount": 0,
             "historyTail": json.dumps([json.dumps(self.history[lines - 1])] if lines else []),
             "eventsTail": "[]",
-            "summaryMetrics": "{}",
+            "summaryMetrics": json.dumps(self.summary),
             "config": known.get("config", "{}"),
             "tags": known.get("tags", []),
             "notes": "",
-            "wandbConfig": "{}",
+            "wandbConfig": '{"t": 1}',  # the run was started before
         }
 
     def stream(self, message: dict[str, Any]) -> None:
         for name, part in (message.get("files") or {}).items():
+            if name == "wandb-summary.json":
+                self.summary = json.loads(part["content"][-1])
             if name == "wandb-history.jsonl":
                 for line, text in enumerate(part["content"], start=part["offset"]):
                     self.history[line] = json.loads(text)
@@ -128,11 +136,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.uploads[self.path.removeprefix("/upload/")] = body
+        if not self.server.store.put(self.path, body):
+            self.server.uploads[self.path.removeprefix("/upload/")] = body
         self._send(b"")
 
     def do_GET(self) -> None:
-        self.do_POST()
+        content = self.server.store.get(self.path)
+        if content is None:
+            self.do_POST()
+        else:
+            self._send(content, "application/octet-stream")
 
     def _send(self, content: bytes, kind: str = "application/json") -> None:
         self.send_response(200)

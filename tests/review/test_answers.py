@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from gymnast import api
 from gymnast.runs.store import RunFolder
 from hostile_folders import call
-from llm_server import REVIEW, LLMServer, Turn, llm_server, streamed, whole, without_structured_output
+from llm_server import REVIEW, LLMServer, Turn, llm_server, status, streamed, whole, without_structured_output
 
 PROVIDERS = ("openai", "anthropic")
 
@@ -98,12 +100,42 @@ def test_a_server_without_structured_output(run: RunFolder, provider: str) -> No
     assert review.proposals[0].is_ready
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model does not support structured outputs",
+        "output_config: Extra inputs are not permitted",
+        "Unsupported parameter: 'max_tokens' is not supported with this model",
+    ],
+)
+def test_a_model_without_structured_output(run: RunFolder, message: str) -> None:
+    with llm_server(status(400, message, kind="invalid_request_error"), streamed()) as server:
+        review = api.review_runs(run.path, endpoint=endpoint(server, "anthropic"))
+    assert not review.structured
+    assert {"output_config"} & set(server.questions[0].body)
+    assert not {"output_config"} & set(server.questions[1].body)
+
+
+def test_pieces_may_be_asked_for_by_several_threads(run: RunFolder) -> None:
+    """As a web server does."""
+    with llm_server() as server, ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        stream = api.stream_review(run.path, endpoint=endpoint(server))
+        pieces, shown = iter(stream), ""
+        for pool in itertools.cycle((one, other)):
+            piece = pool.submit(next, pieces, None).result()
+            if piece is None:
+                break
+            shown += piece
+    assert shown.endswith("  KL stays low.\n")
+    assert stream.review.path == run.review_path
+
+
 def test_the_command(run: RunFolder) -> None:
     with llm_server() as server:
         options = ["--base-url", f"{server.url}/v1", "--model", "small-1", "--runs-dir", str(run.root)]
         code, text = call(["review", run.id, *options])
     assert code == 0
-    assert f"sending {run.id}: " in text
+    assert f"sending {run.id}: " in text  # nobody is asked about what stays on this machine
     assert "warning: The budget is too small" in text
     assert "quoted as evidence, and not in what was sent:\n  · a line that nobody wrote" in text
     assert f"algo.lr=2.5e-3 seed=3 --runs-dir {run.root}\n" in text
@@ -167,13 +199,27 @@ def test_several_runs_are_kept_in_the_first(run: RunFolder) -> None:
     assert not other.review_path.exists()
 
 
-def test_a_folder_that_cannot_be_written(run: RunFolder, caplog: pytest.LogCaptureFixture) -> None:
-    run.review_json_path.mkdir()  # in its place
+@pytest.mark.parametrize("name", ["review.json", "review.md"])
+def test_a_folder_that_cannot_be_written(run: RunFolder, caplog: pytest.LogCaptureFixture, name: str) -> None:
+    (run.path / name).mkdir()  # in its place
     with llm_server() as server:
         review = api.review_runs(run.path, endpoint=endpoint(server))
     assert review.path is None
+    assert review.summary == REVIEW["summary"]  # it was paid for
     assert "the review is not kept" in caplog.text
-    assert not run.review_path.exists()
+    assert not run.review_path.is_file()
+    assert not run.review_json_path.is_file()
+
+
+def test_two_reviews_at_once(run: RunFolder) -> None:
+    """Each file is that of one of them, whole."""
+    answers = [{**REVIEW, "summary": f"{letter * 3000}"} for letter in "ab"]
+    with llm_server(*map(whole, answers), whole(answers[1])) as server:
+        whom = endpoint(server)
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda _: api.review_runs(run.path, endpoint=whom), range(4)))
+    assert [review.path for review in found] == [run.review_path] * 4
+    assert json.loads(run.review_json_path.read_text())["summary"] in {review.summary for review in found}
 
 
 def test_given_up_in_the_middle(run: RunFolder) -> None:

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import time
+from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from gymnast import api
 from gymnast.errors import GymnastError
 from gymnast.runs.store import RunFolder
+from gymnast.terminal.crash import crash_message
 from hostile_folders import call
 from llm_server import Handler, LLMServer, Turn, llm_server, silent, status, streamed, whole
 
@@ -141,7 +143,7 @@ def test_a_huge_answer(run: RunFolder, how: type) -> None:
 
     turn = endless if how is streamed else whole('{"summary": "' + "very " * 100_000 + '"}')
     message, code = fails(run, turn)
-    assert "has no end: more than 400,000 characters were not read" in message
+    assert "has no end: the rest was not read after 400,000 characters" in message
     assert code == 1
 
 
@@ -179,6 +181,27 @@ def test_a_server_that_falls_silent(run: RunFolder) -> None:
         endpoint = api.review_endpoint(model="m", base_url=f"{server.url}/v1")
         with pytest.raises(api.ReviewFailed, match=r"fell silent for 0.3 s in the middle of its answer"):
             api.review_runs(run.path, endpoint=endpoint, timeout=0.3)
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])
+def test_a_server_that_drips(run: RunFolder, kind: str) -> None:
+    """Never silent for long, and never done."""
+
+    def drip(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", kind)
+        handler.end_headers()
+        while True:
+            handler.wfile.write(b": \n" if "event" in kind else b" ")
+            time.sleep(0.05)
+
+    with llm_server(drip) as server:
+        endpoint = api.review_endpoint(model="m", base_url=f"{server.url}/v1")
+        stream = api.stream_review(run.path, endpoint=endpoint, patience=replace(HASTY, total=0.4))
+        with pytest.raises(api.ReviewFailed, match=r"took more than 0\.4 s: try again, or another model"):
+            list(stream)
+    with pytest.raises(GymnastError, match="this review was not finished"):
+        stream.review
 
 
 def test_nobody_there(run: RunFolder) -> None:
@@ -272,6 +295,8 @@ def test_a_key_is_shown_nowhere(
     assert KEY not in caplog.text
     endpoint = api.review_endpoint(model="m", base_url="http://127.0.0.1:9/v1")
     assert KEY not in repr(endpoint)
+    assert KEY not in crash_message(RuntimeError(f"a fault of ours with {KEY}"))
+    assert list((tmp_path / "crashes").rglob("*.txt"))  # its file is looked at below
     for folder, _, names in os.walk(tmp_path):
         for name in names:
             assert KEY.encode() not in Path(folder, name).read_bytes(), name

@@ -15,9 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gymnast.api.archiving import ArchivedRun as ArchivedRun
     from gymnast.api.archiving import ArrivedRun as ArrivedRun
     from gymnast.api.archiving import PackedRun as PackedRun
+    from gymnast.api.archiving import archive_run as archive_run
     from gymnast.api.archiving import pack_run as pack_run
+    from gymnast.api.archiving import sync_to_wandb as sync_to_wandb
     from gymnast.api.archiving import unpack_run as unpack_run
     from gymnast.api.audit import RewardAudit as RewardAudit
     from gymnast.api.audit import audit_env_rewards as audit_env_rewards
@@ -250,7 +253,8 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "roms": "Game GameDetails ImportedRoms import_roms list_games show_game count_known_games",
     "trackers": "ExportedMetrics export_metrics wandb_dashboard",
     "publishing": "Publication publish_run pull_run",
-    "archiving": "ArrivedRun PackedRun pack_run unpack_run",
+    "archiving": "ArchivedRun ArrivedRun PackedRun archive_run pack_run sync_to_wandb"
+    " unpack_run",
     "doctor": "PROBE_TITLES Examination Finding ProbeResult examine examine_algorithms",
     "audit": "RewardAudit audit_env_rewards audit_run_rewards audit_text names_a_run",
     "insight": "look_inside what_can_be_seen grad_cam integrated_gradients occlusion layer_activations"

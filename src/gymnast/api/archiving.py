@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gymnast.api.run import Run, folder_of
 
 if TYPE_CHECKING:
+    from gymnast.archive.relog import Relogged
     from gymnast.runs.store import RunFolder
 
 
@@ -26,6 +27,18 @@ class PackedRun:
     def to_json(self) -> dict[str, Any]:
         """What `gymnast pack --json` prints."""
         return asdict(self) | {"path": str(self.path)}
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedRun:
+    """A run on Weights & Biases."""
+
+    run: str
+    source: str  # what `gymnast pull` takes
+    version: str
+    aliases: tuple[str, ...]
+    bytes: int
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +91,48 @@ def unpack_run(
     path = Path(file).expanduser()
     folder = unpack(path, runs_root(runs_dir), force=force, new_id=new_id)
     return arrived(folder, f"file:{path.name}")
+
+
+def archive_run(
+    run: str | Path | Run = "@last",
+    *,
+    project: str | None = None,
+    entity: str | None = None,
+    runs_dir: str | Path | None = None,
+) -> ArchivedRun:
+    """Put a whole run on Weights & Biases as an artifact, `run-<id>`; `pull_run` brings it back.
+
+    Without a project and entity it goes where the run was tracked, else to WANDB_PROJECT, else to gymnast.
+    """
+    from tempfile import TemporaryDirectory
+
+    from gymnast.archive.wandb_artifact import archive_run as archive
+    from gymnast.runs.elsewhere import remember_copy
+
+    folder = folder_of(run, runs_dir)
+    with TemporaryDirectory(prefix="gymnast-archive-") as place:
+        done = archive(folder, Path(place), project, entity)
+    remember_copy(folder.id, str(done.source))
+    return ArchivedRun(folder.id, str(done.source), done.version, done.aliases, done.bytes, done.url)
+
+
+def sync_to_wandb(
+    runs: Sequence[str | Path | Run],
+    *,
+    project: str | None = None,
+    entity: str | None = None,
+    runs_dir: str | Path | None = None,
+) -> list[Relogged]:
+    """Log the metrics files of old runs to W&B, each under its own id; rows that are there are left out."""
+    from gymnast.archive.relog import relog_run
+    from gymnast.errors import GymnastError
+    from gymnast.runs.trainer import is_training
+
+    folders = [folder_of(run, runs_dir) for run in runs]
+    for folder in folders:  # before the first is sent
+        if is_training(folder):
+            raise GymnastError(f"run {folder.id} is still training; --track wandb logs a run as it trains")
+    return [relog_run(folder, project, entity) for folder in folders]
 
 
 def arrived(folder: RunFolder, source: str) -> ArrivedRun:

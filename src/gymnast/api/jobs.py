@@ -183,6 +183,7 @@ def _inspect(arguments: dict[str, Any], root: str) -> dict[str, Any]:
     """The command itself takes the place of this process, and keeps its number."""
     words = [arguments["run"], "--port", str(arguments["port"]), "--no-browser", "--runs-dir", root]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment["PYTHONUNBUFFERED"] = "1"  # the address is read as soon as it is printed
     os.execve(sys.executable, [sys.executable, "-P", "-m", "gymnast", "inspect", *words], environment)
 
 

@@ -7,6 +7,7 @@ code, read the environment or open files of this machine is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath, PureWindowsPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,9 @@ def refuse_in_text(text: str, *, trust: bool = False) -> None:
     """Raise GymnastError for YAML that names code, a variable or a file."""
     from gymnast.config.reading import parse_yaml
 
-    data = None if trust else parse_yaml(text, "yaml")
+    data = None
+    with suppress(GymnastError):  # whoever loads it says why it cannot be
+        data = None if trust else parse_yaml(text, "yaml")
     if not isinstance(data, Mapping):
         return
     for part in _parts(data):

@@ -134,6 +134,12 @@ def pull_run(
 
         wanted = parse_source(source)
         return arrived(pull_from_hub(connect(), wanted, root, force=force, new_id=new_id), str(wanted))
+    if source.startswith("wandb:"):
+        from gymnast.archive import wandb_artifact
+
+        archived = wandb_artifact.parse_source(source)
+        folder = wandb_artifact.pull_archive(archived, root, force=force, new_id=new_id)
+        return arrived(folder, str(archived))
     raise GymnastError(
         f"{source!r} is not a place to pull from: hf:OWNER/NAME, hf:OWNER/NAME@REVISION or"
         " wandb:ENTITY/PROJECT/RUN"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gymnast.api.run import Run, folder_of
 from gymnast.errors import GymnastError, UntrustedRun
+from gymnast.metrics.alerts.alert import SEVERITIES
 from gymnast.runs.store import RunFolder
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 # As `RunFacts.suggest` writes them.
 _CHANGE = re.compile(r"(?P<key>[a-z_]+(?:\.\w+)+|seed) is (?P<now>.+): try (?P<value>\S+)")
 _SET = re.compile(r"try (?P<key>[a-z_]+(?:\.\w+)+) (?P<value>\S+)")
-_WORST_FIRST = {"critical": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def suggest_changes(
     folder = folder_of(run, runs_dir)
     found: list[Suggestion] = []
     seen: set[str] = set()
-    alerts = sorted(diagnose_run(folder).alerts, key=lambda alert: _WORST_FIRST.get(alert.severity, 3))
+    alerts = sorted(diagnose_run(folder).alerts, key=lambda alert: -SEVERITIES.index(alert.severity))
     for alert in alerts:
         for advice in filter(None, (part.strip() for part in alert.advice.split("; "))):
             if advice in seen:

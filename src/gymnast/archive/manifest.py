@@ -12,7 +12,7 @@ from gymnast import __version__
 from gymnast.archive.contents import MOST_BYTES, MOST_FILES, NEEDED, most_bytes
 from gymnast.errors import GymnastError, cut
 from gymnast.runs.files import parse_json
-from gymnast.runs.store import RUN_ID, now
+from gymnast.runs.store import RUN_ID
 
 NAME = "gymnast-run.json"
 MOST_MANIFEST = 4 << 20
@@ -44,12 +44,12 @@ class Manifest:
         return sum(file.bytes for file in self.files.values())
 
     def to_bytes(self) -> bytes:
+        """Without a date: the same run makes the same file."""
         files = {name: asdict(facts) for name, facts in sorted(self.files.items())}
         document = {
             "format": _FORMAT,
             "run": self.run,
             "gymnast": __version__,
-            "packed": now(),
             "files": files,
         }
         return (json.dumps(document, indent=1) + "\n").encode()

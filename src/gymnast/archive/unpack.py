@@ -15,7 +15,7 @@ from gymnast.errors import GymnastError
 from gymnast.runs.files import UnsafeFile, open_users_file
 from gymnast.runs.store import RunFolder
 
-_MOST_ZIP = MOST_BYTES + (1 << 30)
+MOST_ZIP = MOST_BYTES + (1 << 30)
 
 
 def unpack_run(
@@ -25,7 +25,7 @@ def unpack_run(
     """Unpack a run into the runs folder, whole or not at all; `expected` is the id that it must have."""
     where = path.name
     try:
-        file = open_users_file(path, _MOST_ZIP)
+        file = open_users_file(path, MOST_ZIP)
     except FileNotFoundError:
         raise GymnastError(f"no file {path}") from None
     except UnsafeFile as error:

@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diagnose": ("gymnast.cli.diagnose:diagnose", "Find what is wrong with a run, and what to change."),
     "publish": ("gymnast.cli.publish:publish", "Publish a run on the Hugging Face Hub."),
     "pull": ("gymnast.cli.pull:pull", "Bring a run from the Hugging Face Hub or from W&B."),
+    "archive": ("gymnast.cli.archive:archive", "Put a whole run on Weights & Biases."),
     "pack": ("gymnast.cli.pack:pack", "Put a whole run into one file."),
     "unpack": ("gymnast.cli.pack:unpack", "Put a packed run among the others."),
     "envs": ("gymnast.cli.envs:envs", "Find environments and their presets."),
@@ -54,7 +55,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Look at rewards: size, sparsity, shaping, discount.",
     ),
     "metrics": ("gymnast.cli.metrics:metrics", "Explain what is recorded."),
-    "mcp": ("gymnast.cli.mcp:mcp", "Let an assistant train, watch and judge agents (MCP server)."),
+    "mcp": ("gymnast.cli.mcp:mcp", "Let an assistant train, watch and evaluate agents (MCP server)."),
     "wandb": ("gymnast.cli.wandb:app", "Set up a dashboard on Weights & Biases."),
 }
 

@@ -1,7 +1,8 @@
-"""`gymnast mcp`: let an assistant train and judge agents, over the Model Context Protocol."""
+"""`gymnast mcp`: let an assistant train and evaluate agents, over the Model Context Protocol."""
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -64,6 +65,8 @@ def mcp(
     )
     server = build_server(serving)
     if not http:
+        if sys.stdin.isatty():  # someone tries it by hand
+            echo("waiting for a client on stdin; docs/mcp.md says how to set one up, Ctrl-C ends", err=True)
         server.run("stdio")
         return
 

@@ -11,10 +11,10 @@ from typer.core import TyperCommand
 
 from gymnast import api
 from gymnast.cli.completion import complete_run
-from gymnast.cli.flowing import Flowing
 from gymnast.cli.options import RunsDir
 from gymnast.cli.program import option_for, program
 from gymnast.errors import GymnastError
+from gymnast.terminal.flowing import Flowing
 from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
@@ -91,9 +91,7 @@ def review(
     ] = False,
     timeout: Annotated[
         str | None,
-        typer.Option(
-            "--timeout", metavar="TIME", help="How long the model may be silent: 300, 5m; else 120."
-        ),
+        typer.Option("--timeout", metavar="TIME", help="How long the model may be silent: 60, 20m; else 5m."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent and to whom, and send nothing.")
@@ -141,10 +139,11 @@ def review(
     )  # fmt: skip
     _agree(stream.bundle, endpoint, yes, as_json)  # before it is asked for a first piece, nothing is sent
     if as_json:
-        found = stream.review
+        with api.captured_output():  # of envs, which are built to check proposals
+            found = stream.review
         echo_json({**found.to_json(), "path": None if found.path is None else str(found.path)})
         return
-    with Flowing() as flowing:
+    with Flowing() as flowing, api.captured_output():
         for piece in stream:
             flowing.write(piece)
     _show(stream.review, runs_dir)
@@ -205,9 +204,10 @@ def _show_dry_run(text: ReviewBundle, endpoint: ReviewEndpoint, as_json: bool) -
 
 def _agree(text: ReviewBundle, endpoint: ReviewEndpoint, yes: bool, as_json: bool) -> None:
     """Say what is sent to whom; where it leaves this machine, ask."""
-    names = ", ".join(text.runs)
-    echo(f"sending {names}: {_size_text(text)}, to {_whom(endpoint)}", err=True, wrap=True)
-    if yes or endpoint.is_local:
+    agreed = yes or endpoint.is_local
+    names = f"{'sending' if agreed else 'to be sent:'} {', '.join(text.runs)}"
+    echo(f"{names}: {_size_text(text)}, to {_whom(endpoint)}", err=True, wrap=True)
+    if agreed:
         return
     if as_json or not sys.stdin.isatty():
         raise GymnastError(

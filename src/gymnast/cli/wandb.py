@@ -1,4 +1,4 @@
-"""`gymnast wandb`: what there is to set up on Weights & Biases."""
+"""`gymnast wandb`: a dashboard on Weights & Biases, and old runs there."""
 
 from __future__ import annotations
 
@@ -8,15 +8,10 @@ from typing import Annotated
 import typer
 
 from gymnast import api
-from gymnast.cli.options import Json
+from gymnast.cli.options import Json, RunNames, RunsDir
 from gymnast.terminal.text import echo, echo_json
 
-app = typer.Typer(help="Set up Weights & Biases.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Makes a group of an app with one command."""
+app = typer.Typer(help="A dashboard on Weights & Biases, and old runs there.", no_args_is_help=True)
 
 
 @app.command()
@@ -46,3 +41,33 @@ def dashboard(
     else:
         echo(f"{'updated' if made.updated else 'made'} {made.panels} panels in {made.entity}/{made.project}")
         echo(made.url)
+
+
+@app.command()
+def sync(
+    runs: RunNames,
+    project: Annotated[
+        str | None,
+        typer.Option(help="The project; else that which tracked the run, WANDB_PROJECT, gymnast."),
+    ] = None,
+    entity: Annotated[str | None, typer.Option(help="The user or team; else the login's own.")] = None,
+    runs_dir: RunsDir = None,
+    as_json: Json = False,
+) -> None:
+    """Log old runs from their metrics files, under the same ids.
+
+    For runs that were not tracked, tracked offline, or only in part: metrics.csv has every row, and rows that
+    W&B has already are not sent again. The config and the outcome are sent too; videos and distributions are
+    not. (`gymnast archive` keeps whole runs there.)
+
+    \b
+    Examples:
+      gymnast wandb sync k3v
+      gymnast wandb sync k3v a07 --project cartpole
+    """
+    for done in api.sync_to_wandb(runs, project=project, entity=entity, runs_dir=runs_dir):
+        if as_json:
+            echo_json(asdict(done), indent=None)
+        else:
+            had = f", {done.there:,} were there" if done.there else ""
+            echo(f"{done.run}  {done.sent:,} rows{had}  {done.url}")

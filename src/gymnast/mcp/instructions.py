@@ -9,7 +9,7 @@ variant of its preset) and keeps everything in a run with an id.
 Train: find_environments → start_training(reference) → watch_run(run) again and again until its state is \
 not running. Trainings run in the background and outlive this server. States: running, paused, solved, \
 finished (budget spent), interrupted, failed.
-Judge: evaluate(run) gives the score to report: mean ± std over fresh episodes. best_score is the highest \
+Score: evaluate(run) gives the score to report: mean ± std over fresh episodes. best_score is the highest \
 of the training's own evaluations, so it flatters. solved_at is the score that counts as solved.
 Understand: diagnose_run (alerts with advice), get_metrics (numbers and a chart), get_report (all in one \
 text), read_log, get_rollout_table (one episode step by step).

@@ -18,12 +18,24 @@ from gymnast.mcp.serving import Serving
 from gymnast.redact import redact
 
 _MOST_ROWS = 1000
-_PAGES: dict[str, Callable[[], str]] = {
-    "guide": lambda: INSTRUCTIONS,
-    "settings": api.settings_page,
-    "metrics": api.metrics_page,
-    "alerts": lambda: api.alert_pages()["alerts.md"],
-}
+_PAGES = ("guide", "settings", "metrics", "alerts")
+
+
+def page_named(name: str) -> str:
+    """One of _PAGES, or the page of an alert."""
+    if name == "guide":
+        return INSTRUCTIONS
+    if name == "settings":
+        return api.settings_page()
+    if name == "metrics":
+        return api.metrics_page()
+    if name == "alerts":
+        return api.alert_pages()["alerts.md"]
+    ids = [rule.id for rule in api.list_rules()]
+    if name not in ids:
+        known = did_you_mean(name, [*_PAGES, *ids])
+        raise GymnastError(f"no page {name!r}{known}; there are {', '.join(_PAGES)} and the ids of alerts")
+    return api.alert_page(name)
 
 
 def add_resources(server: MCPServer[Any], serving: Serving) -> None:
@@ -59,22 +71,15 @@ def add_resources(server: MCPServer[Any], serving: Serving) -> None:
     @_explained
     def docs(page: str) -> str:
         """A page: guide, settings, metrics, alerts, or the id of an alert such as kl.high."""
-        if page in _PAGES:
-            return _PAGES[page]()
-        ids = [rule.id for rule in api.list_rules()]
-        if page not in ids:
-            raise GymnastError(
-                f"no page {page!r}{did_you_mean(page, [*_PAGES, *ids])}; there are {', '.join(_PAGES)}"
-            )
-        return api.alert_page(page)
+        return page_named(page)
 
-    for name, content in _PAGES.items():
-        server.resource(f"gymnast://{name}", name=name, mime_type="text/markdown")(_named(name, content))
+    for name in _PAGES:
+        server.resource(f"gymnast://{name}", name=name, mime_type="text/markdown")(_static(name))
 
 
-def _named(name: str, content: Callable[[], str]) -> Callable[[], str]:
+def _static(name: str) -> Callable[[], str]:
     def page() -> str:
-        return content()
+        return page_named(name)
 
     page.__name__, page.__doc__ = name, f"The page gymnast://docs/{name}."
     return page

@@ -144,5 +144,5 @@ def _plain(text: str) -> str:
 
 def _is_in(excerpt: str, data: str) -> bool:
     """Whether the data has an excerpt; dots at its ends stand for what was left out."""
-    wanted = _plain(excerpt).strip(" .…-")
+    wanted = _plain(excerpt).strip(" .…-|")
     return len(wanted) > 1 and wanted in data

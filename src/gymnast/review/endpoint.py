@@ -100,7 +100,7 @@ def _provider(given: str | None, base_url: str, model: str, known: Mapping[str, 
     if given is not None:
         return "anthropic" if given == "anthropic" else "openai"
     if base_url:
-        return "anthropic" if _host(base_url).endswith("anthropic.com") else "openai"
+        return "anthropic" if f".{_host(base_url)}".endswith(".anthropic.com") else "openai"
     has_openai = bool(known.get(_KEYS["openai"]))
     only_anthropic = bool(known.get(_KEYS["anthropic"])) and not has_openai
     return (

@@ -13,6 +13,10 @@ _TOO_LONG = (
     "context_length", "context length", "context size", "context window", "exceed_context",
     "prompt is too long", "maximum context", "too many tokens", "request too large", "request_too_large",
 )  # fmt: skip
+_NO_MODEL = (
+    "not found", "not_found", "does not exist", "unknown model", "invalid model", "no such model",
+    "not a valid model",
+)  # fmt: skip
 _FORMAT = (
     "response_format",
     "json_schema",
@@ -57,13 +61,11 @@ def is_too_long(status: int, text: str) -> bool:
 
 
 def _is_about_model(status: int, text: str) -> bool:
+    """Whether there is no such model; one that lacks structured output says so with 400 too."""
     lower = text.lower()
     if status not in (400, 404, 422) or any(word in lower for word in _FORMAT):
         return False
-    return "model" in lower and any(
-        word in lower
-        for word in ("not found", "not_found", "does not exist", "unknown", "invalid", "no such")
-    )
+    return "model" in lower and any(word in lower for word in _NO_MODEL)
 
 
 def is_final(status: int, text: str) -> bool:

@@ -12,6 +12,7 @@ from gymnast.config.overrides import parse_override, texts_in
 from gymnast.errors import GymnastError, did_you_mean
 from gymnast.reports.text import clean
 from gymnast.review.answer import Suggestion
+from gymnast.review.fits import check_buildable
 from gymnast.review.refused_keys import is_refused_key
 from gymnast.review.start import Start, start_of
 from gymnast.runs.store import RunFolder
@@ -80,6 +81,7 @@ def _checked(run: RunFolder, pairs: tuple[tuple[str, str], ...], words: tuple[st
     refuse_secrets(after)
     if after == before:
         raise GymnastError("the run has these settings already")
+    check_buildable(after)
     return start_of(run, after, words)
 
 

@@ -57,12 +57,12 @@ def read_reply(
                 yield piece
     except TooMuch:
         raise ReviewFailed(
-            f"the answer of {endpoint.host} has no end: more than {_MOST_TEXT:,} characters were not read;"
-            " try another model"
+            f"the answer of {endpoint.host} has no end: the rest was not read after {_MOST_TEXT:,}"
+            " characters; try another model"
         ) from None
     except TimeoutError:
         raise ReviewFailed(
-            f"the answer of {endpoint.host} took more than {patience.total:.0f} s: {_AGAIN_HINT}"
+            f"the answer of {endpoint.host} took more than {patience.total:g} s: {_AGAIN_HINT}"
         ) from None
     except httpx2.TimeoutException:
         raise ReviewFailed(

@@ -52,7 +52,7 @@ def _from_preset(run: RunFolder, wanted: Config, changes: Sequence[str]) -> Star
     own = [
         f"{setting.key}={_as_yaml(setting.value)}"
         for setting in changed_settings(wanted.model_dump(), preset)
-        if not setting.of_preset and not any(_overlap(setting.key, key) for key in changed)
+        if not setting.of_preset and not any(_is_in(setting.key, key) for key in changed)
     ]
     if len(own) > _MOST_OWN:
         return None
@@ -77,8 +77,8 @@ def _gives(start: Start, wanted: Config) -> bool:
         return False
 
 
-def _overlap(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+def _is_in(key: str, section: str) -> bool:
+    return key == section or key.startswith(f"{section}.")
 
 
 def _as_yaml(value: Any) -> str:

@@ -20,6 +20,8 @@ def write_review(run: RunFolder, review: Review) -> Path:
     """The path of review.md. A run may be reviewed while it trains, so its own lock is not needed."""
     run.refuse_link()
     with _alone(run):
+        for path in (run.review_json_path, run.review_path):  # before the first is written
+            refuse_irregular(path)
         write_atomic(run.review_json_path, json.dumps(review.to_json(), indent=2) + "\n")
         write_atomic(run.review_path, markdown(review))
     return run.review_path

@@ -59,7 +59,7 @@ class JobFolder:
         return read_json(self.path / "result.json")
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        write_atomic(self.path / "result.json", json.dumps(dict(result), indent=1) + "\n")
+        write_atomic(self.path / "result.json", json.dumps(dict(result), indent=1) + "\n", durable=False)
 
     def process(self) -> ProcessIdentity | None:
         """Who works on it; None before it has said so."""
@@ -69,7 +69,7 @@ class JobFolder:
         return ProcessIdentity(said["pid"], said.get("started"), said.get("machine"))
 
     def announce(self, process: ProcessIdentity) -> None:
-        write_atomic(self.path / "process.json", json.dumps(asdict(process)) + "\n")
+        write_atomic(self.path / "process.json", json.dumps(asdict(process)) + "\n", durable=False)
 
     def output(self) -> str:
         """What the process printed."""
@@ -89,7 +89,7 @@ def create_job(root: Path, order: Mapping[str, Any]) -> JobFolder:
     draw = random.SystemRandom()
     job = JobFolder(folder / ("job-" + "".join(draw.choices(string.ascii_lowercase + string.digits, k=8))))
     make_folder(job.path)
-    write_atomic(job.path / "order.json", json.dumps(dict(order), indent=1) + "\n")
+    write_atomic(job.path / "order.json", json.dumps(dict(order), indent=1) + "\n", durable=False)
     return job
 
 

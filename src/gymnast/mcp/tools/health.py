@@ -11,8 +11,7 @@ from gymnast.mcp.serving import Serving
 from gymnast.mcp.tool import READS, tool
 from gymnast.mcp.tools.configs import Detail
 from gymnast.mcp.tools.training import RunName
-
-_WORST_FIRST = {"critical": 0, "warning": 1, "info": 2}
+from gymnast.metrics.alerts.alert import SEVERITIES
 
 
 @dataclass
@@ -66,7 +65,7 @@ class HealthTools:
         folder = self._serving.run(run)
         found, report = api.diagnose_folder(folder), api.read_report(folder)
         meanings = {rule.id: rule.means for rule in api.list_rules()}
-        alerts = sorted(found.alerts, key=lambda alert: (_WORST_FIRST.get(alert.severity, 3), -alert.count))
+        alerts = sorted(found.alerts, key=lambda alert: (-SEVERITIES.index(alert.severity), -alert.count))
         return Diagnosed(
             run=folder.id,
             state=api.run_state(folder).state,

@@ -154,10 +154,10 @@ def _listed(entry: api.RunEntry) -> ListedRun:
         name=cut(entry.name),
         env=cut(entry.env),
         algo=entry.algo,
-        seed=entry.seed,
+        seed=None if entry.seed is None else int(entry.seed),
         state=entry.state,
         best_score=None if entry.best_score is None else round(entry.best_score, 4),
-        env_steps=entry.env_steps,
+        env_steps=int(entry.env_steps),
         seconds=round(entry.seconds, 1),
         created=entry.created[:19],
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,7 +13,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from gymnast import api
-from gymnast.errors import cut
+from gymnast.errors import GymnastError, cut
 from gymnast.mcp.serving import Serving
 from gymnast.mcp.starts import PREFIX, Starts
 from gymnast.mcp.tool import READS, tool
@@ -78,7 +80,8 @@ class WatchingTools:
                 found = await anyio.to_thread.run_sync(self._starts.run_of, run)
             if found is None:
                 return Watched(run, "starting", "", "", 0, None, 0, None, None, None, None, {}, [], [])
-            run = found
+            folder = await anyio.to_thread.run_sync(self._serving.run, found)
+            return await anyio.to_thread.run_sync(_answer, folder, since_step, "the training has begun")
         folder = await anyio.to_thread.run_sync(self._serving.run, run)
         before = await anyio.to_thread.run_sync(_look, folder)
         why = before.news_since(since_step)
@@ -140,24 +143,26 @@ def _look(folder: RunFolder) -> _Look:
 def _answer(folder: RunFolder, since_step: int, why: str) -> Watched:
     look, row = _look(folder), api.last_metrics(folder)
     entry = look.entry
-    progress, seconds = row.get("time/progress"), float(row.get("time/seconds", entry.seconds))
+    progress, seconds = _number(row.get("time/progress")), _number(row.get("time/seconds")) or entry.seconds
     left = None
     if entry.state == "running" and progress and 0 < progress < 1:
         left = round(seconds * (1 - progress) / progress, 1)
-    settings = api.run_settings(folder)
+    settings: dict[str, Any] = {}
+    with suppress(GymnastError):  # a config that cannot be read keeps nobody from watching
+        settings = api.run_settings(folder)
     return Watched(
         run=folder.id,
         state=entry.state,
         reason=redact(entry.reason or ""),
         changed=why,
-        env_steps=max(entry.env_steps, int(row.get("time/env_steps", 0))),
+        env_steps=int(max(entry.env_steps, _number(row.get("time/env_steps")) or 0)),
         progress=None if progress is None else round(progress, 4),
         seconds=round(seconds, 1),
         eta_seconds=left,
         best_score=entry.best_score,
         last_score=entry.last_score,
-        solved_at=settings.get("env.spec.solved_at"),
-        metrics={key: float(f"{row[key]:.6g}") for key in _SHOWN if key in row},
+        solved_at=_number(settings.get("env.spec.solved_at")),
+        metrics={key: float(f"{row[key]:.6g}") for key in _SHOWN if math.isfinite(row.get(key, math.nan))},
         alerts=[
             NewAlert(alert.id, alert.severity, cut(alert.message, 200), cut(alert.advice, 300))
             for alert in look.alerts
@@ -165,6 +170,12 @@ def _answer(folder: RunFolder, since_step: int, why: str) -> Watched:
         ][:10],
         log=list(api.read_log(folder, lines=5).lines),
     )
+
+
+def _number(value: Any) -> float | None:
+    """A number of a config, which may have been edited."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if known else None
 
 
 _SHOWN = (

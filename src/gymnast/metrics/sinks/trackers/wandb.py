@@ -70,6 +70,13 @@ class WandbBackend(Backend):
             return {**kept, "mode": "offline"}
         return {**kept, "mode": "online", "url": self._run.url}
 
+    def logged_before(self, key: str) -> tuple[int, float | None]:
+        """Of a run that was there already: how many rows it has, and the last value of a metric."""
+        if not self._run.resumed:
+            return 0, None
+        last = self._run.summary.get(key)
+        return int(self._run.starting_step), float(last) if isinstance(last, (int, float)) else None
+
     def row(self, row: Row) -> None:
         self._run.log(row | self._row_extras if self._row_extras else row)
         self._row_extras = {}

@@ -1,0 +1,361 @@
+"""Every tool, called rightly and wrongly through the in-memory client."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gymnast import api
+from gymnast.mcp.serving import Serving
+from mcp_clients import Failed, call, in_memory
+
+NEVER_SOLVED = {"stop.eval_return": None}
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Serving:
+    return Serving(runs_dir=tmp_path / "runs")
+
+
+def watched(serving: Serving, run: str, seconds: float = 60) -> dict[str, Any]:
+    until = time.monotonic() + seconds
+    now = call(serving, "watch_run", run=run, wait_seconds=5)
+    while now["state"] in ("starting", "running") and time.monotonic() < until:
+        now = call(serving, "watch_run", run=now["run"], wait_seconds=5, since_step=now["env_steps"])
+    return now
+
+
+def test_find_environments(own: Serving) -> None:
+    found = call(own, "find_environments", query="cartpole")
+    first = found["found"][0]
+    assert first["name"] == "CartPole-v1"
+    assert "CartPole-v1:ppo" in first["references"]
+    assert first["solved_at"] == 475
+    assert first["ready"]
+    page = call(own, "find_environments", limit=2)
+    following = call(own, "find_environments", limit=2, offset=page["next_offset"])
+    assert page["total"] > 4
+    assert {one["name"] for one in page["found"]}.isdisjoint(one["name"] for one in following["found"])
+    with pytest.raises(Failed, match="families: "):
+        call(own, "find_environments", family="no such family")
+
+
+def test_look_up(own: Serving) -> None:
+    found = call(own, "look_up", query="algo.lr")
+    assert found["found"][0]["name"] == "algo.lr"
+    assert call(own, "look_up", query="kl.high", kind="alert")["found"][0]["kind"] == "alert"
+    assert {one["kind"] for one in call(own, "look_up", query="entropy", limit=100)["found"]} >= {
+        "setting",
+        "metric",
+        "alert",
+    }
+    with pytest.raises(Failed, match="nothing mentions"):
+        call(own, "look_up", query="zebra crossing")
+
+
+def test_get_config(own: Serving) -> None:
+    brief = call(own, "get_config", reference="CartPole-v1:ppo", overrides={"algo.lr": 0.01})
+    assert "lr: 0.01" in brief["yaml"]
+    assert "# overrides" in brief["yaml"]
+    full = call(own, "get_config", reference="CartPole-v1:ppo", detail="full")
+    assert len(full["yaml"]) > len(brief["yaml"])
+    with pytest.raises(Failed, match="did you mean 'lr'"):
+        call(own, "get_config", reference="CartPole-v1:ppo", overrides=["algo.lrr=1"])
+    with pytest.raises(Failed, match="CartPole-v1"):
+        call(own, "get_config", reference="CartPol-v1:ppo")
+
+
+def test_validate_config(own: Serving) -> None:
+    assert call(own, "validate_config", reference="CartPole-v1:ppo")["ok"]
+    wrong = call(own, "validate_config", reference="CartPole-v1:ppo", overrides={"algo.gamma": 2})
+    assert not wrong["ok"]
+    assert "algo.gamma" in wrong["problem"]
+    assert call(own, "validate_config", yaml="extends: CartPole-v1:ppo\nalgo: {lr: 0.01}\n")["ok"]
+    wrong = call(own, "validate_config", yaml="env: {id: CartPole-v1}\nalgo:\n  name: ppo\n  lrr: 1\n")
+    assert wrong["problem"].startswith("yaml:4: algo.lrr: unknown key")
+    wrong = call(own, "validate_config", yaml="env: {id: CartPole-v1, wrappers: [no_such]}")
+    assert "no_such" in wrong["problem"]
+    assert "not valid YAML" in call(own, "validate_config", yaml="a: [1")["problem"]
+    with pytest.raises(Failed, match="one of the two"):
+        call(own, "validate_config", reference="CartPole-v1:ppo", yaml="seed: 1")
+
+
+def test_start_watch_stop_resume(own: Serving) -> None:
+    began = time.monotonic()
+    order = {"reference": "CartPole-v1:ppo", "overrides": NEVER_SOLVED, "seed": 5}
+    started = call(own, "start_training", **order, max_env_steps="2M", wall_time="5m")
+    assert time.monotonic() - began < 4  # of which the client itself takes a part
+    assert started["command"].startswith(
+        "gymnast train CartPole-v1:ppo stop.eval_return=null seed=5 --max-env-steps"
+    )
+    now = call(own, "watch_run", run=started["run"], wait_seconds=20 if "start-" in started["run"] else 1)
+    assert now["state"] == "running"
+    run = now["run"]
+    assert api.show_run(run, runs_dir=own.runs_dir).command[:2] == ["gymnast", "train"]
+    with pytest.raises(Failed, match="being trained already"):
+        call(own, "resume_training", run=run)
+    paused = call(own, "stop_training", run=run, pause=True)
+    assert paused["state"] == "paused"
+    assert call(own, "resume_training", run=run)["state"] == "running"
+    assert call(own, "stop_training", run=run)["state"] == "interrupted"
+    steps = api.run_state(api.find_run(run, runs_dir=own.runs_dir)).env_steps
+    with pytest.raises(Failed, match="is not being trained"):
+        call(own, "stop_training", run=run)
+    resumed = call(own, "resume_training", run=run, max_env_steps=steps + 20_000)
+    ended = watched(own, resumed["run"])
+    assert ended["state"] in ("finished", "solved")
+    assert ended["env_steps"] > steps
+    assert ended["run"] == run
+
+
+def test_start_training_like_a_run(own: Serving) -> None:
+    wrong = {"algo.lr": 0.9, "algo.gamma": 0.95}
+    first = api.train("CartPole-v1:ppo", overrides=wrong, max_env_steps=4000, runs_dir=own.runs_dir)
+    started = call(own, "start_training", like_run=first.id, overrides=["algo.lr=0.001"], seed=7)
+    assert "algo.lr=0.001" in started["command"]
+    now = watched(own, started["run"])
+    assert now["state"] in ("finished", "solved")
+    settings = api.run_settings(now["run"], runs_dir=own.runs_dir)
+    assert [settings[key] for key in ("algo.lr", "algo.gamma", "seed")] == [0.001, 0.95, 7]
+    assert settings["budget.env_steps"] == 4000
+    assert api.run_state(own.run(now["run"])).name == "CartPole-v1:ppo"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "one of the two"),
+        ({"reference": "CartPole-v1:ppo", "like_run": "@last"}, "one of the two"),
+        ({"reference": "CartPole-v1:pppo"}, "pppo"),
+        ({"reference": "CartPole-v1:ppo", "overrides": {"algo.lrr": 1}}, "unknown key"),
+        ({"reference": "CartPole-v1:ppo", "max_env_steps": "many"}, "max_env_steps"),
+        ({"reference": "CartPole-v1:ppo", "seed": -1}, "seed"),
+        ({"reference": "CartPole-v1:ppo", "init_from": "nothing"}, "no run"),
+        ({"reference": "CartPole-v1:ppo", "steps": 10}, "no argument 'steps'"),
+        ({"reference": "CartPole-v1"}, "variants"),
+    ],
+)
+def test_start_training_refuses(own: Serving, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(Failed, match=message):
+        started = call(own, "start_training", **arguments)
+        call(own, "watch_run", run=started["run"], wait_seconds=30)  # a slow machine answers later
+    assert not own.runs_dir or api.list_runs(runs_dir=own.runs_dir) == []
+
+
+def test_only_so_many_trainings(tmp_path: Path) -> None:
+    serving = Serving(runs_dir=tmp_path, most_running=1)
+    order = {"reference": "CartPole-v1:ppo", "overrides": NEVER_SOLVED, "max_env_steps": "5M"}
+    started = call(serving, "start_training", **order, wall_time=60)
+    run = call(serving, "watch_run", run=started["run"], wait_seconds=1)["run"]
+    try:
+        with pytest.raises(Failed, match="being trained already"):
+            call(serving, "start_training", reference="CartPole-v1:ppo")
+    finally:
+        call(serving, "stop_training", run=run)
+
+
+def test_watch_run(trained: Any) -> None:
+    began = time.monotonic()
+    now = call(trained.serving, "watch_run", run=trained.good, wait_seconds=45)
+    assert time.monotonic() - began < 5  # it has ended: there is nothing to wait for
+    assert now["state"] in ("finished", "solved")
+    assert now["solved_at"] == 475
+    assert "train/return/mean" in now["metrics"]
+    assert now["log"]
+    assert call(trained.serving, "watch_run", run=trained.bad)["alerts"]
+    for wrong in ({"run": "zzz"}, {"run": "start-12345678"}, {"run": trained.good, "wait_seconds": 60}):
+        with pytest.raises(Failed):
+            call(trained.serving, "watch_run", **wrong)
+
+
+def test_list_and_describe(trained: Any) -> None:
+    listed = call(trained.serving, "list_runs", env="cartpole", sort="best")
+    assert [run["id"] for run in listed["runs"]] == [trained.good, trained.bad]
+    assert call(trained.serving, "list_runs", limit=1)["next_offset"] == 1
+    assert call(trained.serving, "list_runs", algo="a2c")["runs"] == []
+    brief = call(trained.serving, "describe_run", run=trained.bad)
+    assert brief["settings"]["algo.lr"] == 0.9
+    assert "algo.gamma" in call(trained.serving, "describe_run", run=trained.bad, detail="full")["settings"]
+    assert brief["checkpoints"][0]["checkpoint"].startswith(f"{trained.bad}/")
+    with pytest.raises(Failed, match="no run of 'pong'"):
+        call(trained.serving, "list_runs", env="pong")
+    with pytest.raises(Failed, match="state"):
+        call(trained.serving, "list_runs", state="great")
+    with pytest.raises(Failed, match="no run 'zzz'"):
+        call(trained.serving, "describe_run", run="zzz")
+
+
+def test_get_metrics(trained: Any) -> None:
+    found = call(trained.serving, "get_metrics", run=trained.good, metrics=["kl", "value loss"])
+    first, *others = found["series"]
+    assert first["metric"] == "train/kl"
+    assert "train/loss/value" in [one["metric"] for one in others]
+    assert len(first["x"]) == len(first["y"]) <= 20
+    assert first["stats"]["min"] <= first["stats"]["mean"] <= first["stats"]["max"]
+    assert any("⠀" < letter < "⣿" for line in first["chart"] for letter in line)  # braille
+    late = call(trained.serving, "get_metrics", run=trained.good, metrics=["kl"], start=6000, points=3)
+    assert min(late["series"][0]["x"]) >= 6000
+    assert len(late["series"][0]["x"]) == 3
+    everything = call(trained.serving, "get_metrics", run=trained.good, metrics=["*"])
+    assert len(everything["also_matching"]) > 50
+    with pytest.raises(Failed, match="no metric 'zebra'"):
+        call(trained.serving, "get_metrics", run=trained.good, metrics=["zebra"])
+    with pytest.raises(Failed, match="points"):
+        call(trained.serving, "get_metrics", run=trained.good, points=51)
+    with pytest.raises(Failed, match="no values between"):
+        call(trained.serving, "get_metrics", run=trained.good, start=1e9, end=2e9)
+
+
+def test_compare_runs(trained: Any) -> None:
+    found = call(trained.serving, "compare_runs", runs=[trained.good, trained.bad])
+    assert found["settings"]["seed"] == [0, 1]
+    assert found["settings"]["algo.lr"][1] == 0.9
+    assert [run["letter"] for run in found["runs"]] == ["A", "B"]
+    assert any("A" in line for line in found["chart"])
+    grouped = call(trained.serving, "compare_runs", env="CartPole-v1", group_by="auto", metric="kl")
+    assert grouped["metric"] == "train/kl"
+    assert len(grouped["groups"]) == 2
+    assert "too few seeds" in grouped["verdicts"][0]
+    with pytest.raises(Failed, match="at least two"):
+        call(trained.serving, "compare_runs", runs=[trained.good])
+    with pytest.raises(Failed, match="is not a run id"):
+        call(trained.serving, "compare_runs", runs=[trained.good, "/etc/passwd"])
+
+
+def test_diagnose_and_suggest(trained: Any) -> None:
+    found = call(trained.serving, "diagnose_run", run=trained.bad, detail="full")
+    assert found["alerts"][0]["severity"] == "critical"
+    assert all(alert["means"] for alert in found["alerts"])
+    assert not call(trained.serving, "diagnose_run", run=trained.bad)["alerts"][0]["means"]
+    changes = call(trained.serving, "suggest_changes", run=trained.bad)
+    assert any(change["override"].startswith("algo.lr=") for change in changes["changes"])
+    assert changes["start"]["like_run"] == trained.bad
+    for tool in ("diagnose_run", "suggest_changes"):
+        with pytest.raises(Failed, match="no run 'zzz'"):
+            call(trained.serving, tool, run="zzz")
+
+
+def test_report_and_log(trained: Any) -> None:
+    brief = call(trained.serving, "get_report", run=trained.good)["text"]
+    assert "CartPole-v1:ppo" in brief
+    assert len(call(trained.serving, "get_report", run=trained.good, detail="full")["text"]) > len(brief)
+    log = call(trained.serving, "read_log", run=trained.good, pattern="CHECKPOINT", lines=1)
+    assert log["matching"] >= 2
+    assert "checkpoint" in log["lines"][0]
+    before = call(trained.serving, "read_log", run=trained.good, before_line=log["first_line"])
+    assert log["lines"][0] not in before["lines"]
+    with pytest.raises(Failed, match="none of the"):
+        call(trained.serving, "read_log", run=trained.good, pattern="zebra")
+    with pytest.raises(Failed, match="lines"):
+        call(trained.serving, "read_log", run=trained.good, lines=0)
+    with pytest.raises(Failed, match="no run"):
+        call(trained.serving, "get_report", run="zzz")
+
+
+def test_evaluate_and_watch_job(trained: Any) -> None:
+    done = call(trained.serving, "evaluate", run=trained.good, episodes=4, wait_seconds=45)
+    assert done["state"] == "done"
+    assert done["result"]["episodes"] == 4
+    again = call(trained.serving, "watch_job", job=done["job"])
+    assert again["result"] == done["result"]
+    began = time.monotonic()
+    started = call(trained.serving, "evaluate", run=f"{trained.good}/@last", episodes=50, wait_seconds=0)
+    assert time.monotonic() - began < 2
+    assert call(trained.serving, "watch_job", job=started["job"], wait_seconds=45)["state"] == "done"
+    wrong = call(trained.serving, "evaluate", run=trained.good, overrides={"env.n_envz": 1}, wait_seconds=45)
+    assert wrong["state"] == "failed"
+    assert "env.n_envz" in wrong["error"]
+    for arguments, message in (
+        ({"run": trained.good, "episodes": 0}, "episodes"),
+        ({"run": f"{trained.good}/77"}, "the nearest is"),
+        ({"run": "zzz"}, "no run"),
+    ):
+        with pytest.raises(Failed, match=message):
+            call(trained.serving, "evaluate", **arguments)
+    with pytest.raises(Failed, match="no job"):
+        call(trained.serving, "watch_job", job="job-../../x")
+
+
+def test_record_video(trained: Any) -> None:
+    pytest.importorskip("av")
+    done = call(trained.serving, "record_video", run=trained.bad, wait_seconds=45)
+    assert done["state"] == "done", done
+    assert Path(done["result"]["path"]).read_bytes()[4:8] == b"ftyp"
+    assert call(trained.serving, "describe_run", run=trained.bad)["videos"][-1] == done["result"]["path"]
+    with pytest.raises(Failed, match="no run"):
+        call(trained.serving, "record_video", run="zzz", kind="progress")
+    with pytest.raises(Failed, match="kind"):
+        call(trained.serving, "record_video", run=trained.bad, kind="holiday")
+
+
+def test_rollout_table(trained: Any) -> None:
+    checkpoint = call(trained.serving, "describe_run", run=trained.good)["checkpoints"][-1]["checkpoint"]
+    table = call(trained.serving, "get_rollout_table", run=checkpoint, limit=4, wait_seconds=45)
+    assert {"action", "reward", "value"} <= set(table["columns"])
+    assert [row[1] for row in table["rows"]] == ["0", "1", "2", "3"]
+    following = call(
+        trained.serving, "get_rollout_table", run=checkpoint, limit=1, offset=table["next_offset"]
+    )
+    assert following["rows"][0][1] == "4"
+    with pytest.raises(Failed, match="no run"):
+        call(trained.serving, "get_rollout_table", run="zzz")
+
+
+def test_open_inspector_says_what_is_missing_or_where_it_is(trained: Any) -> None:
+    from gymnast.cli.app import COMMANDS
+
+    with pytest.raises(Failed, match="no run"):
+        call(trained.serving, "open_inspector", run="zzz")
+    if "inspect" not in COMMANDS:
+        with pytest.raises(Failed, match="the inspector cannot be opened: no command 'inspect'"):
+            call(trained.serving, "open_inspector", run=trained.good)
+        return
+    opened = call(trained.serving, "open_inspector", run=trained.good)
+    try:
+        assert opened["url"].startswith("http://127.0.0.1:")
+    finally:
+        call(trained.serving, "stop_training", run=opened["job"])
+
+
+def test_publish_is_a_dry_run_unless_the_user_agrees(trained: Any) -> None:
+    done = call(trained.serving, "publish", run=trained.good, repo="ada/cart", wait_seconds=45)
+    assert done["state"] == "done", done
+    assert done["result"]["url"] is None
+    assert "# " in done["result"]["card"]
+    with pytest.raises(Failed, match="needs the user's word"):
+        call(trained.serving, "publish", run=trained.good, dry_run=False)
+    with pytest.raises(Failed, match="no run"):
+        call(trained.serving, "publish", run="zzz")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_publish_asks_and_takes_no_for_an_answer(trained: Any, mode: str) -> None:
+    from mcp.types import ElicitResult
+
+    asked: list[str] = []
+
+    async def refuse(context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"upload": False})
+
+    async def session(client: Any) -> Any:
+        return await client.call_tool("publish", {"run": trained.good, "repo": "ada/cart", "dry_run": False})
+
+    result = in_memory(trained.serving, session, elicitation_callback=refuse, mode=mode)
+    assert result.is_error
+    assert "did not agree" in result.content[0].text
+    assert len(asked) == 1
+    assert "ada/cart" in asked[0]
+
+
+def test_a_crash_leaks_nothing(trained: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*arguments: Any, **named: Any) -> Any:
+        raise RuntimeError("the secret inside")
+
+    monkeypatch.setattr(api, "list_runs", crash)
+    with pytest.raises(Failed) as error:
+        call(trained.serving, "list_runs")
+    assert str(error.value) == "Error executing tool list_runs"

@@ -1,0 +1,63 @@
+"""Clients of the MCP server for tests: in memory, and over a real process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp.types import CallToolResult
+
+import gymnast
+from gymnast.mcp.server import build_server
+from gymnast.mcp.serving import Serving
+from mcp import Client, StdioServerParameters
+
+SOURCE = str(Path(gymnast.__file__).parent.parent)
+
+
+class Failed(Exception):
+    """A tool answered with an error; its text is the message."""
+
+
+def answer(result: CallToolResult) -> dict[str, Any]:
+    text = result.content[0].text  # type: ignore[union-attr]
+    if result.is_error:
+        raise Failed(text)
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+def call(serving: Serving, tool: str, /, **arguments: Any) -> dict[str, Any]:
+    """One call of one tool, through the in-memory client."""
+
+    async def session(client: Client) -> CallToolResult:
+        return await client.call_tool(tool, arguments)
+
+    return answer(in_memory(serving, session))
+
+
+# One server for all clients of a test, as in a real process.
+_server = lru_cache(maxsize=64)(build_server)
+
+
+def in_memory(serving: Serving, session: Callable[[Client], Awaitable[Any]], **options: Any) -> Any:
+    async def run() -> Any:
+        async with Client(_server(serving), **options) as client:
+            return await session(client)
+
+    return anyio.run(run)
+
+
+def environment() -> dict[str, str]:
+    """As this process has it, with our own code first."""
+    return {**os.environ, "PYTHONPATH": SOURCE}
+
+
+def server_process(runs_dir: Path, *options: str) -> StdioServerParameters:
+    words = ["-P", "-m", "gymnast", "mcp", "--runs-dir", str(runs_dir), *options]
+    return StdioServerParameters(command=sys.executable, args=words, env=environment())
