@@ -107,6 +107,7 @@ if TYPE_CHECKING:
     from gymnast.api.networks import describe_network as describe_network
     from gymnast.api.networks import load_policy as load_policy
     from gymnast.api.networks import load_task_policy as load_task_policy
+    from gymnast.api.playing import PlayedEpisode as PlayedEpisode
     from gymnast.api.playing import PlayedGame as PlayedGame
     from gymnast.api.playing import play as play
     from gymnast.api.recordings import Recording as Recording
@@ -189,7 +190,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "config": "ShownConfig Validation FormattedFile ConfigKey show_config validate_configs format_configs"
     " config_keys settings_page",
     "distributions": "Distributions read_distributions distribution_pictures",
-    "playing": "PlayedGame play",
+    "playing": "PlayedEpisode PlayedGame play",
     "metrics": "MetricSpec list_metrics metric_bounds metrics_page",
     "diagnosis": "Alert AlertRule Diagnosis diagnose list_rules alert_page alert_pages",
     "report": "RunReport read_report write_report rollout_table",

@@ -11,14 +11,16 @@ from gymnast.api.arguments import Folders, folders, maybe_whole, plain_overrides
 from gymnast.api.audit import names_a_run
 from gymnast.api.run import Overrides, Run, find_checkpoint, log_printed
 from gymnast.errors import GymnastError, MissingExtra, did_you_mean
+from gymnast.play.episode import PlayedEpisode
 
 if TYPE_CHECKING:
     from gymnast.config.schema import Config
     from gymnast.play.game import Driver, Game
     from gymnast.play.recording import Recording
-    from gymnast.play.session import PlayedEpisode
     from gymnast.play.sitting import Sitting
     from gymnast.runs.checkpoint import Checkpoint
+
+__all__ = ["MODES", "PLACES", "PlayedEpisode", "PlayedGame", "play"]
 
 Mode = Literal["policy", "random", "human"]
 MODES: tuple[Mode, ...] = ("policy", "random", "human")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
-    from gymnast.api import PlayedGame
+    from gymnast.api import PlayedEpisode, PlayedGame
 
 
 def play(
@@ -103,6 +104,7 @@ def play(
         raise GymnastError("--window and --headless exclude each other")
     where = "window" if window else "headless" if headless else "browser"
     password = read_password(password_env)
+    counted = itertools.count(1)
     played = used_when_trusted(
         trust,
         lambda trusted: api.play(
@@ -123,6 +125,7 @@ def play(
             port=port,
             password=password,
             open_browser=not no_open,
+            on_episode=None if as_json else lambda episode: _show_episode(next(counted), episode),
             overrides=overrides,
             trust=trusted,
             runs_dir=runs_dir,
@@ -138,27 +141,33 @@ def play(
         raise typer.Exit(130)
 
 
+def _show_episode(index: int, episode: PlayedEpisode) -> None:
+    """A line as soon as it is over."""
+    drivers, parts = episode.drivers, episode.parts
+    by = f"   {', '.join(f'{name} {steps:,}' for name, steps in drivers.items())}" if len(drivers) > 1 else ""
+    shares = f"   {', '.join(f'{name} {_score(share)}' for name, share in parts.items())}"
+    left = "   left before its end" if episode.ended == "cut" else ""
+    echo(
+        f"{index:>4}  return {_score(episode.total)}, {episode.length:,} steps"
+        f"{shares if len(parts) > 1 else ''}{by}{left}"
+    )
+
+
 def _show(played: PlayedGame) -> None:
-    from gymnast.metrics.sinks.console import number
-
-    def shown(value: float) -> str:
-        return number("eval/return/mean", value)
-
     who = f"{played.run}/{played.checkpoint}, " if played.run is not None else ""
     how = ("actions sampled, " if played.stochastic else "greedy, ") if played.mode == "policy" else ""
     echo(f"{who}{played.env}: {played.mode}, {how}seed {played.seed}")
-    for index, episode in enumerate(played.episodes, 1):
-        drivers = episode["drivers"]
-        by = f"   {', '.join(f'{d} {n:,}' for d, n in drivers.items())}" if len(drivers) > 1 else ""
-        parts = "   " + ", ".join(f"{k} {shown(v)}" for k, v in episode["parts"].items())
-        parts = parts if len(episode["parts"]) > 1 else ""
-        left = "   left before its end" if episode["ended"] == "cut" else ""
-        echo(f"{index:>4}  return {shown(episode['return'])}, {episode['length']:,} steps{parts}{by}{left}")
     values = played.to_json()
     if len(played.whole) > 1:
-        echo(f"mean  {shown(values['mean_return'])} ± {shown(values['std_return'])}")
+        echo(f"mean  {_score(values['mean_return'])} ± {_score(values['std_return'])}")
     if not played.episodes:
         echo("nothing was played")
     for path in (played.video, played.trace):
         if path is not None:
             echo(f"{path}")
+
+
+def _score(value: float) -> str:
+    from gymnast.metrics.sinks.console import number
+
+    return number("eval/return/mean", value)
