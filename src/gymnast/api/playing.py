@@ -80,8 +80,8 @@ def play(
     max_steps: int | None = None,
     host: str = "127.0.0.1",
     port: int | None = None,
-    password: str | None = None,
-    open_browser: bool = False,
+    password_env: str | None = None,
+    browser: bool = False,
     on_episode: Callable[[PlayedEpisode], None] | None = None,
     runs_dir: str | Path | None = None,
     config_dirs: Folders = (),
@@ -93,7 +93,7 @@ def play(
     It returns when the sitting is over: the window or the last tab is closed, or `episodes` or `max_steps`
     are played. `training` has the env as in training (shaped, clipped): by default without a run. `versus`
     sits a person against the policy where the game is for two. `record` names a file, without suffix, for a
-    video and a trace, or a folder.
+    video and a trace, or a folder. `browser` opens one; else the address is only printed.
     """
     from gymnast.play.controls import Controls
     from gymnast.play.headless import play_headless
@@ -144,7 +144,7 @@ def play(
 
             play_in_window(sitting)
         else:
-            _in_browser(sitting, host=host, port=port, password=password, open_browser=open_browser)
+            _in_browser(sitting, host=host, port=port, password_env=password_env, browser=browser)
     finally:
         game.close()
     session = sitting.session
@@ -244,14 +244,15 @@ def _recording(record: Path, game: Game) -> Recording:
 
 
 def _in_browser(
-    sitting: Sitting, *, host: str, port: int | None, password: str | None, open_browser: bool
+    sitting: Sitting, *, host: str, port: int | None, password_env: str | None, browser: bool
 ) -> None:
     from gymnast.play.browser import BrowserPlay
     from gymnast.web.security import access_for
-    from gymnast.web.server import announce, open_browser_soon
+    from gymnast.web.server import announce, open_browser_soon, read_password
 
-    browser = BrowserPlay(sitting, access_for(host, password), host=host, port=port)
-    url = announce(browser.server, "player")
-    if open_browser:
-        open_browser_soon(browser.server, url)
-    browser.serve()
+    access = access_for(host, read_password(password_env))
+    page = BrowserPlay(sitting, access, host=host, port=port)
+    url = announce(page.server, "player")
+    if browser:
+        open_browser_soon(page.server, url)
+    page.serve()

@@ -11,6 +11,7 @@ import typer
 
 from gymnast import api
 from gymnast.cli.completion import complete_reference
+from gymnast.cli.eval import run_and_settings
 from gymnast.cli.options import ConfigDirs, RunsDir
 from gymnast.cli.trust import Trust, used_when_trusted
 from gymnast.errors import GymnastError
@@ -21,14 +22,16 @@ if TYPE_CHECKING:
 
 
 def play(
-    words: Annotated[
-        list[str] | None,
+    what: Annotated[
+        str,
         typer.Argument(
-            metavar="[RUN|CONFIG] [KEY=VALUE]...",
-            help="A run (an id, @last, RUN/CKPT, a path), else a preset, a config file or any env id;"
-            " the last run if not given. Then settings to change.",
+            metavar="RUN|CONFIG",
+            help="A run (an id, @last, RUN/CKPT, a path), else a preset, a config file or any env id.",
             autocompletion=complete_reference,
         ),
+    ] = "@last",
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings to change.")
     ] = None,
     mode: Annotated[
         str | None,
@@ -76,7 +79,9 @@ def play(
     password_env: Annotated[
         str | None, typer.Option("--password-env", metavar="NAME", help="Variable with the password.")
     ] = None,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Only print the URL.")] = False,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Whether to open a browser.")
+    ] = True,
     trust: Trust = False,
     runs_dir: RunsDir = None,
     config_dir: ConfigDirs = None,
@@ -92,23 +97,19 @@ def play(
       gymnast play                               watch the last run's best checkpoint
       gymnast play ALE/Breakout-v5               play yourself
       gymnast play k3v/@best --mode human --record session
-      gymnast play LunarLander-v3 --window play.keys.'main engine'=space
+      gymnast play LunarLander-v3 --window play.keys='{main engine: space}'
       gymnast play @last --headless --episodes 20 --json
       gymnast play PONG_RUN --versus             against the policy
     """
-    from gymnast.cli.train import split_words
-    from gymnast.web.server import read_password
-
-    reference, overrides = split_words(words or [])
+    reference, overrides = run_and_settings(what, settings)
     if window and headless:
         raise GymnastError("--window and --headless exclude each other")
     where = "window" if window else "headless" if headless else "browser"
-    password = read_password(password_env)
     counted = itertools.count(1)
     played = used_when_trusted(
         trust,
         lambda trusted: api.play(
-            "@last" if reference is None else reference,
+            reference,
             mode=mode,  # type: ignore[arg-type]  # checked there
             where=where,
             seed=seed,
@@ -123,8 +124,8 @@ def play(
             max_steps=max_steps,
             host=host,
             port=port,
-            password=password,
-            open_browser=not no_open,
+            password_env=password_env,
+            browser=browser,
             on_episode=None if as_json else lambda episode: _show_episode(next(counted), episode),
             overrides=overrides,
             trust=trusted,

@@ -37,6 +37,7 @@ def about_game(game: Game) -> dict[str, Any]:
         "controls": {
             name: {"code": KEYS[key].code, "key": KEYS[key].shown, "does": does}
             for name, (key, does) in CONTROLS.items()
+            if name != "take_over" or len(game.drivers) > 1
         },
         "keep_alive_ms": round(1000 * KEEP_ALIVE_SECONDS),
         "note": game.note,

@@ -23,6 +23,7 @@ export function veilOf(moment, controls, versus = false) {
   if (moment.paused) {
     if (moment.paused === "paused") return { text: "Paused", hint: `${pause} continues` };
     const human = moment.driver === "human" || versus;
+    if (moment.paused.startsWith("press a key")) return { text: capital(moment.paused), hint: "" };
     return { text: capital(moment.paused), hint: human ? "a key of the game continues" : `${pause} continues` };
   }
   if (moment.over) {
