@@ -191,7 +191,7 @@ def test_playing_draws_a_thousand_steps(page: Page, ids: dict[str, str]) -> None
     assert page.evaluate("gymnast.app.group.active.recording.steps") == 1000
     page.select_option('[aria-label="Steps per second"]', "60")
     page.evaluate(
-        "() => { window.drawn = 0; const c = gymnast.app.group.active; c.subscribe(() => { window.drawn += 1; }); }"
+        "() => { window.drawn = 0; gymnast.app.group.active.subscribe(() => { window.drawn += 1; }); }"
     )
     page.click('[aria-label="Play (space)"]')
     page.wait_for_timeout(3000)
@@ -275,7 +275,8 @@ def test_an_image_policy_shows_its_stacked_frames(browser: Browser, tmp_path: Pa
         )
         assert frames.locator("figcaption").all_inner_texts() == labels
         bright = frames.last.locator("canvas").evaluate(
-            "c => Math.max(...c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((_, i) => i % 4 < 3))"
+            "c => Math.max(...c.getContext('2d').getImageData(0, 0, c.width, c.height).data"
+            ".filter((_, i) => i % 4 < 3))"
         )
         assert bright > 100
 

@@ -117,7 +117,7 @@ function form(app, details, recordings, kept) {
     h("div", { class: "fields two" }, field("Checkpoint", checkpoint), field("Beside it", second, "the same seed with another checkpoint")),
     h("div", { class: "fields four" }, field("Seed", seed), h("div", { class: "field" }, h("span", {}, "Actions"), mode), field("Steps at most", steps), field("Episodes", episodes)),
     h("div", { class: "fields four" }, field("γ", gamma), field("λ", lam), task ? field("Task", task) : null,
-      h("div", { class: "field" }, h("span", {}, "Pictures"), h("label", { class: "check", title: "Without them a recording is faster and smaller" }, frames, "rendered frames"))),
+      h("div", { class: "field" }, h("span", {}, "Pictures"), h("label", { class: "check", title: "Without them a recording is faster and smaller" }, frames, "frames"))),
     optionFields.length ? h("fieldset", {}, h("legend", {}, "Environment"), h("div", { class: "fields three" },
       optionFields.map(([option, control]) => field(option.key.replace(/^env\.(kwargs\.)?/, ""), control, option.help)))) : null,
     field("Other settings", overrides, "one key=value per line, as on the command line"),

@@ -172,7 +172,7 @@ function headline(app, element) {
       Object.assign(element, { run: run.id, total: run.total_steps });
       progress(run);
       const pair = (name, value) => h("div", {}, h("dt", {}, name), h("dd", { class: "number" }, value));
-      clear(figures, pair("status", run.live ? `${run.status}, live` : run.status), pair("algorithm", run.algo ?? "–"), pair("seed", String(run.seed ?? "–")),
+      clear(figures, pair("status", run.live ? `${run.status}, live` : run.status), pair("algorithm", `${run.algo ?? "–"}, seed ${run.seed ?? "–"}`),
         pair("best", short(run.best)), pair("last", short(run.last)), pair("checkpoints", String(checkpoints.length)));
       for (const button of buttons) {
         const paused = run.status === "paused";
