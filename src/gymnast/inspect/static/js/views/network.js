@@ -83,7 +83,7 @@ function controls(context, why) {
   const field = (text, control) => h("label", { class: "insight-field" }, h("span", {}, text), control);
   const layerField = field("Layer", layers);
   const baselineField = field("Compared with", baselines);
-  const images = about.parts.some((part) => part.kind === "image");
+  const images = about.parts.some((part) => part.pictured);
   const sync = () => {
     layerField.hidden = choice.method !== "grad_cam";
     baselineField.hidden = choice.method === "grad_cam";
