@@ -32,6 +32,7 @@ def about_game(game: Game) -> dict[str, Any]:
         "fps": game.env.fps,
         "choices": list(game.env.actions.choices[:_MOST_CHOICES]),
         "numbers": list(game.env.actions.numbers),
+        "parts": ["env", *game.env.envs.reward_parts] if game.env.envs.reward_parts else [],
         "bindings": shown_bindings(game.keymap),
         "neutral": game.keymap.has_neutral,
         "controls": {

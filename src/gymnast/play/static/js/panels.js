@@ -89,6 +89,8 @@ export class Panels {
       ),
     );
     byId("policy-panel").hidden = !about.run;
+    byId("parts-panel").hidden = about.parts.length === 0;
+    this.partNames = about.parts;
     byId("take_over").hidden = about.drivers.length < 2;
     byId("strip-name").textContent = about.run ? "value" : "return";
   }
@@ -161,8 +163,7 @@ export class Panels {
   }
 
   parts(moment) {
-    const rows = ledger(moment.parts, moment.part_sums);
-    if (rows.length > 1) this.byId("parts-panel").hidden = false;
+    const rows = ledger(moment.parts, moment.part_sums, this.partNames);
     const body = this.byId("parts").tBodies[0];
     while (body.rows.length > rows.length) body.deleteRow(-1);
     rows.forEach(({ name, now, sum, share }, at) => {
