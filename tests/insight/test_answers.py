@@ -66,6 +66,18 @@ def test_an_encoder_without_convolutions_says_so(make_subject: Any) -> None:
     assert np.abs(found.parts[0].values).max() > 0
 
 
+def test_a_choice_that_an_own_encoder_reads(make_subject: Any) -> None:
+    _, subject = make_subject(
+        Cue("tuple", 8), encoder="own_encoders:OwnEncoder", discrete_obs="embedding", activation="relu"
+    )
+    assert [note[:3] for note in describe_subject(subject)["notes"]] == ["'1'"]
+    found = integrated_gradients(subject, 3, "value")
+    assert [own.part.kind for own in found.parts] == ["vector", "index"]
+    assert not found.parts[1].values.any()
+    rows = [row for row in range(8) if subject.inputs.batch([row])[1][0, 0, 1]]  # the second choice
+    assert occlusion(subject, rows[0], "value").parts[1].values.any()
+
+
 def test_without_a_critic_there_is_no_value_to_explain(make_subject: Any) -> None:
     _, subject = make_subject(Cue("vector", 5), critic=False)
     target = next(known for known in describe_subject(subject)["targets"] if known["name"] == "value")

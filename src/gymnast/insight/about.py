@@ -71,11 +71,25 @@ def describe_subject(subject: Subject) -> dict[str, Any]:
             }
             for part in subject.inputs.parts
         ],
+        "notes": _notes(subject),
         "layers": [layer.as_data() for layer in subject.layers],
         "memories": list(subject.policy.layout.memories),
         "rows": len(subject.trace),
         "encoders": list(subject.network.encoders),
     }
+
+
+def _notes(subject: Subject) -> list[str]:
+    """What holds for some part of the observation alone."""
+    encoder = subject.policy.layout.encoder
+    if encoder is None or not encoder.own:
+        return []
+    return [
+        f"'{part.name or 'observation'}' is a choice that your own encoder reads as a number, which has no"
+        " gradient: only occlusion shows its share"
+        for part in subject.inputs.parts
+        if part.kind == "index"
+    ]
 
 
 def _no_captum() -> str | None:

@@ -208,6 +208,9 @@ def _component_names(part: Input, trace: Trace) -> list[str]:
             return known + [f"task[{at}]" for at in range(extra)]
     if part.width == 1 and name:
         return [name]
+    if part.kind == "vector" and len(part.leaf.shape) > 1:
+        places = np.ndindex(*part.leaf.shape)
+        return [f"{name or 'obs'}[{', '.join(map(str, place))}]" for place in places]
     return [f"{name or 'obs'}[{at}]" for at in range(part.width)]
 
 
