@@ -13,6 +13,7 @@ from starlette.routing import Route, WebSocketRoute
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from gymnast import api
+from gymnast.web import guard
 from gymnast.web.guard import MOST_BODY, Guarded
 from gymnast.web.server import PageServer
 from pages import client_of, raw, serving, socket_of
@@ -144,6 +145,14 @@ def test_a_websocket_without_the_token_is_closed_unheard(server: PageServer, fir
         opened.send(first)
         with pytest.raises(ConnectionClosed) as closed:
             opened.recv(timeout=20)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4401
+
+
+def test_a_websocket_that_says_nothing_is_closed(server: PageServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "_TOKEN_SECONDS", 0.3)
+    with socket_of(server, "/api/live", token=None) as opened, pytest.raises(ConnectionClosed) as closed:
+        opened.recv(timeout=20)
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 4401
 
