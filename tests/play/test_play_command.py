@@ -48,7 +48,7 @@ def test_headless_prints_every_episode_and_json(runs: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nosuchrun"], "nosuchrun"),
+        (["nosuchrun"], "there is no run 'nosuchrun' here, and it is an unknown environment"),
         (["@nosuch"], "unknown run '@nosuch'"),
         (["CartPole-v1:ppo", "--mode", "human", "--headless"], "a person needs a picture"),
         (["CartPole-v1:ppo", "--mode", "polici"], "did you mean 'policy'"),
@@ -115,6 +115,18 @@ def test_ctrl_c_shows_what_was_played_and_exits_with_130(
         trace = api.load_trace(tmp_path / "cut.trace")
         assert len(trace.returns) == trace.columns["episode"].max() + 1
         assert (tmp_path / "cut.mp4").exists()
+
+
+def test_the_inspector_finds_a_recording_of_a_run(runs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    made = {"where": "headless", "max_steps": 6, "seed": 4, "record": tmp_path / "kept", "runs_dir": runs}
+    played = api.play("@last", mode="random", **made)
+    assert played.recording is not None
+    recording = api.load_recording(played.recording, runs_dir=runs)
+    assert (recording.info.player, recording.info.steps) == ("random", 6)
+    assert len(recording.pictures) == 7
+    assert api.recording_binary(recording)
+    assert api.play("CartPole-v1:ppo", **{**made, "record": tmp_path / "alone"}).recording is None
 
 
 def test_a_recording_goes_into_a_folder_and_never_over_another(runs: Path, tmp_path: Path) -> None:

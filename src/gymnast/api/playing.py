@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -42,6 +44,7 @@ class PlayedGame:
     episodes: tuple[dict[str, Any], ...]  # return, length, ended, parts, drivers
     video: Path | None
     trace: Path | None
+    recording: str | None  # the id of the same in the run's folder, for the inspector
     interrupted: bool  # by Ctrl-C, before it was over
 
     @property
@@ -93,7 +96,8 @@ def play(
     It returns when the sitting is over: the window or the last tab is closed, or `episodes` or `max_steps`
     are played. `training` has the env as in training (shaped, clipped): by default without a run. `versus`
     sits a person against the policy where the game is for two. `record` names a file, without suffix, for a
-    video and a trace, or a folder. `browser` opens one; else the address is only printed.
+    video and a trace, or a folder; of a run it is kept with the run too, for the inspector. `browser` opens
+    one; else the address is only printed.
     """
     from gymnast.play.controls import Controls
     from gymnast.play.headless import play_headless
@@ -102,6 +106,9 @@ def play(
 
     seed, episodes = maybe_whole("seed", seed), maybe_whole("episodes", episodes, 1)
     limits = Limits(episodes, maybe_whole("max_steps", max_steps, 1))
+    for name, rate in (("fps", fps), ("speed", speed)):
+        if rate is not None and not 0 < rate < math.inf:
+            raise GymnastError(f"{name} must be a number above 0, got {rate}")
     _check_choice("mode", mode, MODES)
     _check_choice("where", where, PLACES)
     if where == "headless":
@@ -161,6 +168,7 @@ def play(
         episodes=tuple(_episode(episode) for episode in session.episodes),
         video=video,
         trace=trace,
+        recording=_kept_with_run(checkpoint, sitting),
         interrupted=interrupted,
     )
 
@@ -199,6 +207,10 @@ def _played(
     except SeveralVariantsError as several:
         name = f"{several.name}:{several.variants[0]}"
         return None, load_config(name, changes, config_dirs=dirs).config
+    except GymnastError as error:
+        if str(error).startswith("unknown environment"):
+            raise GymnastError(f"there is no run {str(reference)!r} here, and it is an {error}") from None
+        raise
 
 
 def _driver(
@@ -241,6 +253,22 @@ def _recording(record: Path, game: Game) -> Recording:
     from gymnast.play.recording import Recording, recording_place
 
     return Recording(recording_place(record, game.env.id, game.env.seed), game.env.fps)
+
+
+def _kept_with_run(checkpoint: Checkpoint | None, sitting: Sitting) -> str | None:
+    """The id of the recording in the run's folder, where the inspector finds it."""
+    from gymnast.api.recordings import keep_recording
+
+    recording, session = sitting.recording, sitting.session
+    if checkpoint is None or session is None or recording is None or recording.kept is None:
+        return None
+    drivers = {driver for episode in session.episodes for driver in episode.drivers}
+    who = next(iter(drivers)) if len(drivers) == 1 else "mixed"
+    try:
+        return keep_recording(recording.kept, checkpoint.run, player=who).id
+    except GymnastError as error:  # the files that were asked for are there
+        logging.getLogger("gymnast").warning("the inspector will not find this recording: %s", error)
+        return None
 
 
 def _in_browser(

@@ -166,6 +166,8 @@ def _show(played: PlayedGame) -> None:
     for path in (played.video, played.trace):
         if path is not None:
             echo(f"{path}")
+    if played.recording is not None:
+        echo(f"also kept with the run as {played.recording}: gymnast inspect {played.run}")
 
 
 def _score(value: float) -> str:
