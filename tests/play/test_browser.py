@@ -194,6 +194,7 @@ def test_a_tab_that_loses_the_keyboard_pauses_the_game(play: Play, tab: Any) -> 
     assert playing.finish(signal.SIGINT)[0] == 0
 
 
+@pytest.mark.slow
 def test_closing_the_last_tab_ends_it_with_the_recording_complete(
     play: Play, tab: Any, runs: Path, tmp_path: Path
 ) -> None:

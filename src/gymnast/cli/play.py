@@ -97,7 +97,7 @@ def play(
       gymnast play                               watch the last run's best checkpoint
       gymnast play ALE/Breakout-v5               play yourself
       gymnast play k3v/@best --mode human --record session
-      gymnast play LunarLander-v3 --window play.keys='{main engine: space}'
+      gymnast play ALE/Breakout-v5 --window play.keys.FIRE=x
       gymnast play @last --headless --episodes 20 --json
       gymnast play PONG_RUN --versus             against the policy
     """
