@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HeldKeys, meaning } from "../../src/gymnast/play/static/js/held.js";
+import { Rate } from "../../src/gymnast/play/static/js/rate.js";
 import { choiceRows, driversText, ledger, readSeed, shortNumber, veilOf } from "../../src/gymnast/play/static/js/texts.js";
 
 const controls = { take_over: { code: "Tab" }, pause: { code: "Escape", key: "Esc" } };
@@ -62,6 +63,15 @@ test("of many choices the likeliest are shown in their order", () => {
   const moment = { probabilities: [0.1, 0.5, 0.1, 0.3], mask: [1, 1, 0, 1] };
   assert.deepEqual(choiceRows(about, moment, 2).map(({ label }) => label), ["b", "d"]);
   assert.deepEqual(choiceRows(about, moment).map(({ masked }) => masked), [false, false, true, false]);
+});
+
+test("the rate is of the last seconds and starts over with an episode", () => {
+  const rate = new Rate(2);
+  let shown = null;
+  for (let step = 0; step <= 100; step += 1) shown = rate.add(step / 50, step);
+  assert.ok(Math.abs(shown - 50) < 1e-9);
+  assert.equal(rate.add(2.1, 0), null);
+  assert.equal(rate.add(2.2, 5), null, "too short to say");
 });
 
 test("who drove is said in words", () => {

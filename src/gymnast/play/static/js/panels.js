@@ -1,5 +1,6 @@
 // Everything beside the picture: numbers, bars, keys, episodes. Writes text, never markup.
 
+import { Rate } from "./rate.js";
 import { Strip } from "./strip.js";
 import { capital, choiceRows, driversText, ledger, shortNumber, veilOf } from "./texts.js";
 
@@ -20,6 +21,7 @@ export class Panels {
   constructor(byId) {
     this.byId = byId;
     this.strip = new Strip(byId("strip"));
+    this.rate = new Rate();
     this.bars = [];
     this.episodesShown = "";
     this.noticeTimer = 0;
@@ -102,7 +104,9 @@ export class Panels {
     byId("n-return").textContent = shortNumber(moment.return);
     byId("n-reward").textContent = shortNumber(moment.reward);
     byId("n-value").textContent = shortNumber(moment.over ? null : moment.value);
-    byId("n-action").textContent = moment.action ?? "–";
+    byId("n-action").textContent = byId("n-action").title = moment.action ?? "–";
+    const rate = this.rate.add(performance.now() / 1000, moment.step);
+    byId("n-rate").textContent = rate === null || moment.paused ? "–" : rate.toFixed(0);
     byId("speed").textContent = `${moment.speed}×`;
     byId("pause").textContent = moment.paused ? "Continue" : "Pause";
     byId("take_over").textContent = moment.driver === "human" ? (about.run ? "Hand back" : "Let chance play") : "Take over";
