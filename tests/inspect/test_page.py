@@ -298,6 +298,25 @@ def test_wrong_wishes_are_answered_in_words(page: Page, ids: dict[str, str]) -> 
     expect(page.locator("form.record-form button[type=submit]")).to_be_enabled()
 
 
+def test_a_recording_is_cancelled(page: Page, ids: dict[str, str]) -> None:
+    choose(page, ids["recurrent"])
+    page.fill('input[name="steps"]', "20000")
+    page.fill('input[name="episodes"]', "100")
+    page.click("form.record-form button[type=submit]")
+    page.click("form.record-form >> text=Cancel")
+    expect(page.locator(".notice")).to_contain_text("cancelled")
+    expect(page.locator("form.record-form button[type=submit]")).to_be_enabled()
+    assert page.locator(".recording").count() == 0
+
+
+def test_a_recording_without_frames_says_so(page: Page, ids: dict[str, str]) -> None:
+    choose(page, ids["cartpole"])
+    page.uncheck(".record-form input[type=checkbox]")
+    page.fill('input[name="steps"]', "5")
+    page.click("form.record-form button[type=submit]")
+    expect(page.locator('[data-view="frame"]')).to_contain_text("There are no frames")
+
+
 def test_recordings_are_kept_listed_and_deleted(page: Page, ids: dict[str, str]) -> None:
     record(page, ids["bandit"], 5)
     page.click("#tab-record")

@@ -2,7 +2,7 @@
 
 import { address, getJson, openSocket, post } from "/web/api.js";
 import { clear, h, notify, setText } from "../dom.js";
-import { compact, integer, short } from "../format.js";
+import { compact, integer, sentence, short } from "../format.js";
 import { mountAlerts } from "./alerts.js";
 import { mountCurves } from "./curves.js";
 import { mountDistributions } from "./distributions.js";
@@ -67,7 +67,7 @@ export function mountTraining(element, app, { onConnection }) {
       view = made;
       if (body.firstChild !== content) clear(body, content);
     } catch (error) {
-      if (wanted === `${app.run} ${part}`) clear(body, h("p", { class: "problem", role: "alert" }, error.message));
+      if (wanted === `${app.run} ${part}`) clear(body, h("p", { class: "problem", role: "alert" }, sentence(error.message)));
     }
   };
   const build = async (content) => {

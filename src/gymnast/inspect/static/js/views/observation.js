@@ -47,8 +47,7 @@ export function componentBounds(recording, name, part, size) {
 }
 
 function linesPart(element, recording, part, name, size) {
-  const names = recording.meta.observation_names ?? [];
-  const fits = name === "obs" && names.length === size;
+  const names = recording.componentNames(name, size);
   const bounds = componentBounds(recording, name, part, size);
   const seenName = name.replace(/^obs/, "seen");
   const comparable = recording.arrays[seenName] && recording.shape(seenName).reduce((p, n) => p * n, 1) === size;
@@ -60,7 +59,7 @@ function linesPart(element, recording, part, name, size) {
     const fill = h("i");
     const value = h("span", { class: "number" });
     const read = h("span", { class: "number muted" });
-    const label = fits ? names[index] : size === 1 ? part || "observation" : `#${index}`;
+    const label = names ? names[index] : size === 1 ? part || "observation" : `#${index}`;
     const title = known ? `bounds ${number(low)} to ${number(high)}` : `no bounds; in this recording ${number(low)} to ${number(high)}`;
     table.append(h("div", { class: "component", role: "row", title: `${label}: ${title}` },
       h("span", { class: "name" }, label), h("span", { class: `gauge${known ? "" : " open"}` }, fill), value, seen ? read : null));

@@ -68,12 +68,12 @@ export function mountSeen(element, store) {
 /** Numbers that are stacked: a line for each component, a column for each of the observations seen at once. */
 function stackedNumbers(element, store, size) {
   const { recording } = store;
-  const names = recording.meta.observation_names ?? [];
+  const names = recording.componentNames("obs", size);
   const count = recording.stack(0).length;
   const heads = Array.from({ length: count }, () => h("th", { scope: "col" }));
   const lines = Array.from({ length: size }, () => Array.from({ length: count }, () => h("td", { class: "number" })));
   element.append(h("table", { class: "stacked" }, h("thead", {}, h("tr", {}, h("th"), heads)),
-    h("tbody", {}, lines.map((cells, index) => h("tr", {}, h("th", { scope: "row" }, names.length === size ? names[index] : `#${index}`), cells)))));
+    h("tbody", {}, lines.map((cells, index) => h("tr", {}, h("th", { scope: "row" }, names ? names[index] : `#${index}`), cells)))));
   const show = (step) => {
     recording.stack(step).forEach(({ row, action }, place) => {
       setText(heads[place], row < 0 ? "none yet" : action === null ? "first" : `after ${action}`);
