@@ -135,6 +135,9 @@ def test_stepping_moves_every_view_without_a_request(page: Page, ids: dict[str, 
     step = line.get_attribute("data-step")
     line.click()
     assert shown_rows(page) == {step}
+    page.locator('[role="grid"]').focus()
+    page.keyboard.press("ArrowDown")
+    assert shown_rows(page) == {str(int(step or 0) + 1)}
     polled = [url for url in requests if "/api/runs?" not in url]  # the list of runs is looked at by itself
     assert polled == []
 
