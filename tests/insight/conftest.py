@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -13,6 +13,7 @@ from gymnast.insight.subject import Subject, study
 from gymnast.policies.build import build_policy
 from gymnast.policies.policy import Policy
 from gymnast.policies.settings import PolicyConfig
+from gymnast.processes.threads import one_torch_thread
 from gymnast.spaces.observation_form import plain_observation_space
 from gymnast.traces.keep import record_trace
 
@@ -46,6 +47,13 @@ class Pictures(gym.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.t += 1
         return self._obs(), 1.0, self.t >= self.length, False, {}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small networks on a busy machine: two threads would mostly wait for each other."""
+    with one_torch_thread():
+        yield
 
 
 @pytest.fixture(scope="session")

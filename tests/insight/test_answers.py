@@ -28,7 +28,7 @@ def test_an_image_policy_shows_all_but_memory(make_subject: Any, pictures: Any) 
     assert [name for name, reason in why.items() if reason is not None] == ["memory"]
     about = describe_subject(subject)
     assert "hint, not an explanation" in about["hint"]
-    assert about["parts"] == [{"name": "", "kind": "image", "frames": 4, "components": 0}]
+    assert about["parts"] == [{"name": "", "kind": "image", "frames": 4, "components": 0, "pictured": True}]
     assert [target["name"] for target in about["targets"][:2]] == ["action", "value"]
     assert [target["label"] for target in about["targets"][2:]] == [
         f"log-probability of {name}" for name in subject.trace.meta.choices
@@ -54,16 +54,28 @@ def test_numbers_have_no_maps(make_subject: Any) -> None:
     with pytest.raises(GymnastError, match="no convolutions"):
         grad_cam(subject)
     _, subject = make_subject(Cue("image", 5), encoder="mlp")
-    assert (reasons(subject)["filters"] or "").startswith("the network reads no image")
+    assert reasons(subject)["filters"] == "the network reads its pixels without convolutions"
 
 
 def test_an_encoder_without_convolutions_says_so(make_subject: Any) -> None:
     _, subject = make_subject(Cue("image", 5), encoder="own_encoders:OwnEncoder")
     why = reasons(subject)
-    assert why["filters"] == "the network reads its image without convolutions"
+    assert why["filters"] == "the network reads its pixels without convolutions"
     assert why["integrated_gradients"] is None
     found = integrated_gradients(subject, 2, "value")
     assert np.abs(found.parts[0].values).max() > 0
+
+
+def test_a_choice_that_an_own_encoder_reads(make_subject: Any) -> None:
+    _, subject = make_subject(
+        Cue("tuple", 8), encoder="own_encoders:OwnEncoder", discrete_obs="embedding", activation="relu"
+    )
+    assert [note[:3] for note in describe_subject(subject)["notes"]] == ["'1'"]
+    found = integrated_gradients(subject, 3, "value")
+    assert [own.part.kind for own in found.parts] == ["vector", "index"]
+    assert not found.parts[1].values.any()
+    rows = [row for row in range(8) if subject.inputs.batch([row])[1][0, 0, 1]]  # the second choice
+    assert occlusion(subject, rows[0], "value").parts[1].values.any()
 
 
 def test_without_a_critic_there_is_no_value_to_explain(make_subject: Any) -> None:
@@ -206,3 +218,14 @@ def test_components_of_a_dict_are_named_and_summed(make_subject: Any) -> None:
     totals = {part["name"]: part["total"] for part in header["meta"]["observation_parts"]}
     assert totals["nested/d"] == pytest.approx(arrays["values/"][:2].sum(), abs=1e-6)
     assert totals["v"] == pytest.approx(arrays["values/"][2:].sum(), abs=1e-6)
+
+
+def test_pixels_that_are_read_as_numbers_are_drawn_as_pixels(make_subject: Any) -> None:
+    _, subject = make_subject(Cue("image", 6), encoder="mlp", frame_stack=2)
+    data = answer(subject, {"kind": "integrated_gradients", "step": 3, "target": "value"})
+    assert isinstance(data, bytes)
+    _, arrays = unpack(data)
+    assert arrays["image/"].shape == (2, 12, 12, 3)
+    assert arrays["heat/"].shape == (2, 12, 12)
+    shares = arrays["values/"].reshape(2, 12, 12, 3)
+    np.testing.assert_allclose(arrays["heat/"], shares.sum(-1), atol=1e-6)

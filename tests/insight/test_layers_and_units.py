@@ -204,6 +204,9 @@ def test_pictures_of_what_was_seen(make_subject: Any, pictures: Any) -> None:
     np.testing.assert_array_equal(stacked[..., 0], obs[[0, 0, 1]])  # the first stands for what is missing
     newest = observed_pictures(subject, "", np.array([4, 5]))
     np.testing.assert_array_equal(newest[..., 0], obs[4:6])
+    _, subject = make_subject(Cue("image", 4), encoder="mlp")  # pixels that are read as numbers
+    seen = stacked_pictures(subject, "", 2)[0]
+    np.testing.assert_allclose(seen, subject.trace.columns["obs"][2], atol=1)
     _, subject = make_subject(pictures((4, 84, 84), length=4))  # four frames in one observation
     np.testing.assert_array_equal(stacked_pictures(subject, "", 2)[..., 0], subject.trace.columns["obs"][2])
     np.testing.assert_array_equal(

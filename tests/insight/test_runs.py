@@ -80,7 +80,18 @@ def test_a_task_of_a_mix_with_heads_of_their_own(runs: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(runs: Path, cartpole: str, pong: str) -> Iterator[PageServer]:
+def recurrent(runs: Path) -> str:
+    settings = SMALL | {"policy.memory": "lstm"}
+    return api.train("gymnast/TMaze-v0:ppo", max_env_steps=500, runs_dir=runs, overrides=settings).id
+
+
+@pytest.fixture(scope="module")
+def bandit(runs: Path) -> str:
+    return api.train("gymnast/Bandit-v0:ppo", max_env_steps=500, runs_dir=runs, overrides=SMALL).id
+
+
+@pytest.fixture(scope="module")
+def server(runs: Path, cartpole: str, pong: str, recurrent: str, bandit: str) -> Iterator[PageServer]:
     with serving(api.inspector_server(runs, port=0)) as started:
         yield started
 
@@ -216,6 +227,38 @@ def test_the_page_on_numbers(page: Any, runs: Path, cartpole: str) -> None:
         expect(bars.first).to_have_attribute("data-component", strongest)
         expect(bars.first).to_have_attribute("data-value", repr_js(shown[strongest]))
         page.keyboard.press("ArrowRight")
+
+
+def test_the_page_on_a_memory(page: Any, runs: Path, recurrent: str) -> None:
+    from playwright.sync_api import expect
+
+    info = api.record_checkpoint(recurrent, runs_dir=runs, max_steps=20, stochastic=True)
+    open_network(page, info.id, recurrent)
+    states = page.locator(".insight-states")
+    expect(states).to_have_attribute("data-row", "0")
+    page.keyboard.press("ArrowRight")
+    expect(states).to_have_attribute("data-row", "1")
+    panel, canvas = page.locator(".panel.insight-memory").bounding_box(), states.bounding_box()
+    assert panel is not None
+    assert canvas is not None
+    assert canvas["y"] + canvas["height"] < panel["y"] + panel["height"]
+    states.click(position={"x": canvas["width"] - 2, "y": 20})  # goes to the last row
+    expect(states).to_have_attribute("data-row", str(info.steps))
+    # Where no action was taken there is none to explain; the value is there.
+    expect(page.locator(".insight-attribution .nothing")).to_contain_text("the episode ended at row")
+    page.get_by_label("What is explained").select_option("value")
+    expect(page.locator(".attribution-bar[data-component]").first).to_be_visible()
+
+
+def test_the_page_on_a_bandit_says_why_not(page: Any, runs: Path, bandit: str) -> None:
+    from playwright.sync_api import expect
+
+    info = api.record_checkpoint(bandit, runs_dir=runs, max_steps=10)
+    open_network(page, info.id, bandit)
+    expect(page.locator(".insight-attribution .nothing")).to_contain_text("The observation is the same")
+    for method in ("Grad-CAM", "Integrated gradients", "Occlusion"):
+        expect(page.get_by_role("radio", name=method)).to_be_disabled()
+    expect(page.locator(".insight-units .nothing")).to_contain_text("never changes")
 
 
 def repr_js(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -12,6 +13,7 @@ from starlette.routing import Route, WebSocketRoute
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from gymnast import api
+from gymnast.web import guard
 from gymnast.web.guard import MOST_BODY, Guarded
 from gymnast.web.server import PageServer
 from pages import client_of, raw, serving, socket_of
@@ -143,6 +145,14 @@ def test_a_websocket_without_the_token_is_closed_unheard(server: PageServer, fir
         opened.send(first)
         with pytest.raises(ConnectionClosed) as closed:
             opened.recv(timeout=20)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4401
+
+
+def test_a_websocket_that_says_nothing_is_closed(server: PageServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "_TOKEN_SECONDS", 0.3)
+    with socket_of(server, "/api/live", token=None) as opened, pytest.raises(ConnectionClosed) as closed:
+        opened.recv(timeout=20)
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 4401
 
@@ -399,3 +409,35 @@ def test_no_file_is_left_open_by_refused_requests(
         client.get("/api/runs/abcdefgh")
         client.get("/web/../secret")
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 5
+
+
+def test_the_file_of_a_recording_names_no_code_and_no_other_run(
+    client: httpx2.Client, runs: Path, run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run folder may come from anybody: what its recordings say is not the user's own wish."""
+    marker = tmp_path / "imported"
+    (tmp_path / "evil_module.py").write_text(f"open({str(marker)!r}, 'w')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    info = api.record_checkpoint(run, runs_dir=runs, max_steps=3)
+    path = runs / run / "recordings" / info.id.partition("-")[2] / "recording.json"
+    document = json.loads(path.read_text())
+    for overrides in (
+        {"env.id": "evil_module:Env"},
+        {"env.wrappers": ["evil_module:W"]},
+        {"policy.encoder": "x:y"},
+    ):
+        path.write_text(json.dumps(document | {"overrides": overrides}))
+        assert client.get(f"/api/recordings/{info.id}/data").status_code == 200  # data is only data
+        answer = client.post(f"/api/recordings/{info.id}/insight", json={"kind": "about"})
+        assert answer.status_code == 400
+    assert not marker.exists()
+    path.write_text(json.dumps(document))
+    other = api.train(
+        "CartPole-v1:ppo", max_env_steps=512, overrides={"eval.every": 0}, runs_dir=tmp_path / "runs"
+    )
+    trace = api.load_trace(path.parent / "trace")
+    moved = replace(trace, meta=trace.meta.model_copy(update={"run": str(other.path), "checkpoint": 512}))
+    api.save_trace(moved, path.parent / "trace")
+    meta = api.load_recording(info.id, runs_dir=runs).trace.meta
+    assert (meta.run, meta.checkpoint) == (run, info.checkpoint)
+    assert client.delete(f"/api/recordings/{info.id}").status_code == 200

@@ -79,7 +79,9 @@ def record(page: Page, run: str, steps: int = 60, **fields: str) -> None:
 def shown_rows(page: Page) -> set[str | None]:
     """The row that each view of the recording shows."""
     views = ("actions", "observation", "info", "steps")
-    found = {page.locator(f'[data-view="{view}"] .panel-body').first.get_attribute("data-row") for view in views}
+    found = {
+        page.locator(f'[data-view="{view}"] .panel-body').first.get_attribute("data-row") for view in views
+    }
     return found | {page.locator(".readout").first.get_attribute("data-row")}
 
 
@@ -129,10 +131,13 @@ def test_stepping_moves_every_view_without_a_request(page: Page, ids: dict[str, 
     rows = page.evaluate("gymnast.app.group.active.rows")
     assert abs(middle - rows / 2) <= rows / 50 + 1
     assert shown_rows(page) == {str(middle)}
-    line = page.locator('.table-lines .table-line:not(.shown):visible').nth(1)
+    line = page.locator(".table-lines .table-line:not(.shown):visible").nth(1)
     step = line.get_attribute("data-step")
     line.click()
     assert shown_rows(page) == {step}
+    page.locator('[role="grid"]').focus()
+    page.keyboard.press("ArrowDown")
+    assert shown_rows(page) == {str(int(step or 0) + 1)}
     polled = [url for url in requests if "/api/runs?" not in url]  # the list of runs is looked at by itself
     assert polled == []
 
@@ -170,7 +175,11 @@ def test_breakpoints_run_to_conditions_and_say_what_is_wrong(page: Page, ids: di
     page.select_option('[aria-label="Breakpoint"]', "event")
     page.click('[aria-label="To the next one (N)"]')
     row = page.evaluate("gymnast.app.group.active.step")
-    assert page.evaluate(f"gymnast.app.group.active.recording.ended({row})") in ("terminated", "truncated", "cut")
+    assert page.evaluate(f"gymnast.app.group.active.recording.ended({row})") in (
+        "terminated",
+        "truncated",
+        "cut",
+    )
     page.select_option('[aria-label="Breakpoint"]', "reward")
     page.click('[aria-label="First step (Home)"]')
     page.check("text=pause there")
@@ -184,7 +193,9 @@ def test_playing_draws_a_thousand_steps(page: Page, ids: dict[str, str]) -> None
     record(page, ids["cartpole"], 1000, episodes="100")
     assert page.evaluate("gymnast.app.group.active.recording.steps") == 1000
     page.select_option('[aria-label="Steps per second"]', "60")
-    page.evaluate("() => { window.drawn = 0; const c = gymnast.app.group.active; c.subscribe(() => { window.drawn += 1; }); }")
+    page.evaluate(
+        "() => { window.drawn = 0; gymnast.app.group.active.subscribe(() => { window.drawn += 1; }); }"
+    )
     page.click('[aria-label="Play (space)"]')
     page.wait_for_timeout(3000)
     page.keyboard.press("Space")
@@ -247,7 +258,13 @@ def test_a_bandit_and_masked_actions(page: Page, ids: dict[str, str]) -> None:
 
 def test_an_image_policy_shows_its_stacked_frames(browser: Browser, tmp_path: Path) -> None:
     pytest.importorskip("ale_py")
-    overrides = {"env.n_envs": 2, "algo.n_steps": 16, "algo.n_epochs": 1, "algo.batch_size": "all", "eval.every": 0}
+    overrides = {
+        "env.n_envs": 2,
+        "algo.n_steps": 16,
+        "algo.n_epochs": 1,
+        "algo.batch_size": "all",
+        "eval.every": 0,
+    }
     folder = tmp_path / "runs"
     run = api.train("ALE/Pong-v5:ppo", max_env_steps=32, runs_dir=folder, overrides=overrides).id
     with serving(api.inspector_server(folder, port=0)) as server, opened(browser, server.url) as page:
@@ -256,10 +273,13 @@ def test_an_image_policy_shows_its_stacked_frames(browser: Browser, tmp_path: Pa
             page.keyboard.press("ArrowRight")
         frames = page.locator('[data-view="seen"] figure')
         assert frames.count() == 4
-        labels = page.evaluate("[2, 3, 4, 5].map(r => 'after ' + gymnast.app.group.active.recording.label(r))")
+        labels = page.evaluate(
+            "[2, 3, 4, 5].map(r => 'after ' + gymnast.app.group.active.recording.label(r))"
+        )
         assert frames.locator("figcaption").all_inner_texts() == labels
         bright = frames.last.locator("canvas").evaluate(
-            "c => Math.max(...c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((_, i) => i % 4 < 3))"
+            "c => Math.max(...c.getContext('2d').getImageData(0, 0, c.width, c.height).data"
+            ".filter((_, i) => i % 4 < 3))"
         )
         assert bright > 100
 
@@ -279,6 +299,25 @@ def test_wrong_wishes_are_answered_in_words(page: Page, ids: dict[str, str]) -> 
     page.click("form.record-form button[type=submit]")
     expect(page.locator("form .problem")).to_contain_text("gravty")
     expect(page.locator("form.record-form button[type=submit]")).to_be_enabled()
+
+
+def test_a_recording_is_cancelled(page: Page, ids: dict[str, str]) -> None:
+    choose(page, ids["recurrent"])
+    page.fill('input[name="steps"]', "20000")
+    page.fill('input[name="episodes"]', "100")
+    page.click("form.record-form button[type=submit]")
+    page.click("form.record-form >> text=Cancel")
+    expect(page.locator(".notice")).to_contain_text("cancelled")
+    expect(page.locator("form.record-form button[type=submit]")).to_be_enabled()
+    assert page.locator(".recording").count() == 0
+
+
+def test_a_recording_without_frames_says_so(page: Page, ids: dict[str, str]) -> None:
+    choose(page, ids["cartpole"])
+    page.uncheck(".record-form input[type=checkbox]")
+    page.fill('input[name="steps"]', "5")
+    page.click("form.record-form button[type=submit]")
+    expect(page.locator('[data-view="frame"]')).to_contain_text("There are no frames")
 
 
 def test_recordings_are_kept_listed_and_deleted(page: Page, ids: dict[str, str]) -> None:
@@ -316,12 +355,23 @@ def test_training_curves_settings_and_report(page: Page, ids: dict[str, str]) ->
 def test_text_of_a_run_is_shown_as_text(browser: Browser, tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     run = api.train("gymnast/Bandit-v0:ppo", max_env_steps=500, runs_dir=folder, overrides=SMALL)
-    attack = "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1</script>"
+    attack = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
     status = json.loads((run.path / "status.json").read_text())
     (run.path / "status.json").write_text(json.dumps(status | {"reason": attack}))
-    (run.path / "report.md").write_text(f"# {attack}\n\n[go](javascript:window.hacked=1)\n\n| a |\n| - |\n| {attack} |\n")
-    alert = {"id": attack, "severity": "warning", "metric": attack, "count": 1, "first_step": 1, "last_step": 2}
-    (run.path / "alerts.json").write_text(json.dumps({"alerts": [alert | {"message": attack, "advice": attack}]}))
+    (run.path / "report.md").write_text(
+        f"# {attack}\n\n[go](javascript:window.hacked=1)\n\n| a |\n| - |\n| {attack} |\n"
+    )
+    alert = {
+        "id": attack,
+        "severity": "warning",
+        "metric": attack,
+        "count": 1,
+        "first_step": 1,
+        "last_step": 2,
+    }
+    (run.path / "alerts.json").write_text(
+        json.dumps({"alerts": [alert | {"message": attack, "advice": attack}]})
+    )
     with serving(api.inspector_server(folder, port=0)) as server, opened(browser, server.url) as page:
         choose(page, run.id)
         page.click("#tab-training")
@@ -335,7 +385,11 @@ def test_text_of_a_run_is_shown_as_text(browser: Browser, tmp_path: Path) -> Non
 def test_a_live_run_grows_and_is_controlled(browser: Browser, tmp_path: Path) -> None:
     endless = {"budget.env_steps": 100_000_000, "stop.eval_return": None, "eval.every": 0, "env.n_envs": 4}
     folder = tmp_path / "runs"
-    run = api.start_detached("CartPole-v1:ppo", runs_dir=folder, overrides=endless | {"env.backend": "sync", "algo.batch_size": "all"})
+    run = api.start_detached(
+        "CartPole-v1:ppo",
+        runs_dir=folder,
+        overrides=endless | {"env.backend": "sync", "algo.batch_size": "all"},
+    )
     try:
         with serving(api.inspector_server(folder, port=0)) as server, opened(browser, server.url) as page:
             expect(page.locator(".run .live-dot")).to_be_visible()

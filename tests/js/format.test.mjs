@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, compact, number, percent, plain } from "../../src/gymnast/inspect/static/js/format.js";
+import { ago, compact, number, percent, plain, sentence } from "../../src/gymnast/inspect/static/js/format.js";
 
 test("numbers are short and honest", () => {
   assert.equal(number(0), "0");
@@ -19,4 +19,10 @@ test("times are relative", () => {
   assert.equal(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T02:30:00Z")), "2 h ago");
   assert.equal(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:00:30Z")), "just now");
   assert.equal(ago("nonsense"), "");
+});
+
+test("errors are sentences, and names keep their spelling", () => {
+  assert.equal(sentence("the server does not answer"), "The server does not answer.");
+  assert.equal(sentence("env.kwargs.x: is not known"), "env.kwargs.x: is not known.");
+  assert.equal(sentence("Done!"), "Done!");
 });

@@ -22,6 +22,16 @@ test("what the network reads is found where it equals the observation", () => {
   assert.equal(recording.row("missing", 0), null);
 });
 
+test("components of a part are named by the setting that lists them", () => {
+  const recording = sample({ arrays: { "obs/variables": { data: new Float32Array(14), shape: [7, 2] } } });
+  recording.namePartsBy({ "env.doom.variables": ["AMMO2", "HEALTH"], "env.rewards.variables": {}, "policy.variables": ["a", "b"] });
+  assert.deepEqual(recording.componentNames("obs/variables", 2), ["AMMO2", "HEALTH"]);
+  assert.equal(recording.componentNames("obs", 2), null);
+  const other = sample({ arrays: { "obs/variables": { data: new Float32Array(14), shape: [7, 2] } } });
+  other.namePartsBy({ "env.doom.variables": ["HEALTH"] });
+  assert.equal(other.componentNames("obs/variables", 2), null);
+});
+
 test("stacked frames come with the action that led to each", () => {
   const index = { data: Int32Array.from({ length: 14 }, (_, i) => Math.floor(i / 2) - 1 + (i % 2)), shape: [7, 2] };
   const recording = sample({ arrays: { "stack/index": index }, texts: { "stack/action": Array.from({ length: 14 }, (_, i) => (i < 2 ? "" : `a${i}`)) } });

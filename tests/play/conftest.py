@@ -63,7 +63,7 @@ def play(tmp_path: Path) -> Iterator[Callable[..., Playing]]:
         environment.pop("DISPLAY", None)
         if display is not None:
             environment["DISPLAY"] = display
-        extra = ["--no-open", "--port", "0"] if browser else []
+        extra = ["--no-browser", "--port", "0"] if browser else []
         process = subprocess.Popen(
             [sys.executable, "-m", "gymnast", "play", *map(str, words), *extra],
             stdout=subprocess.PIPE,

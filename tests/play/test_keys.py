@@ -69,7 +69,7 @@ def test_any_labels_get_keys_of_their_own() -> None:
     labels = tuple(f"action {index}" for index in range(10))
     keys = {binding.does: binding.keys for binding in choices(labels).bindings}
     assert keys == {f"action {digit}": (str(digit),) for digit in range(10)}
-    odd = tuple(f"frobnicate {word}" for word in "one two three four five".split())
+    odd = tuple(f"frobnicate {word}" for word in ("one", "two", "three", "four", "five"))
     found = [binding.keys[0] for binding in choices(odd).bindings]
     assert len(set(found)) == 5
     assert not {key for key, _ in CONTROLS.values()} & set(found)

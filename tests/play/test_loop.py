@@ -167,7 +167,14 @@ def test_limits_end_it(games: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("driver", "policy"), ("driver", "ghost"), ("restart", -1), ("restart", "x"), ("speed", 0), ("fly", None)],
+    [
+        ("driver", "policy"),
+        ("driver", "ghost"),
+        ("restart", -1),
+        ("restart", "x"),
+        ("speed", 0),
+        ("fly", None),
+    ],
 )
 def test_wrong_commands_are_said_and_change_nothing(games: Any, name: str, value: Any) -> None:
     loop = made(games("CartPole-v1:ppo"), "random")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,9 @@ def test_what_the_policy_remembers_is_up_to_date_when_it_is_handed_back(settings
     game = without_a_run("CartPole-v1:ppo", **settings)
     policy = load_policy(game.config, game.env.envs.observation_space, game.env.envs.action_space, None)
     rng = np.random.default_rng(0)
-    weights = {k: (v + rng.normal(0, 0.3, v.shape)).astype(v.dtype) for k, v in policy.network.arrays().items()}
+    weights = {
+        k: (v + rng.normal(0, 0.3, v.shape)).astype(v.dtype) for k, v in policy.network.arrays().items()
+    }
     policy.network.load_arrays(weights)  # one that depends on what it remembers
     game.player = Player(policy, None, None)
     try:
@@ -118,7 +121,7 @@ def test_chance_respects_masks() -> None:
         game.close()
     rows = [step for step in kept if step.decision is not None]
     assert any(step.mask is not None and not step.mask.all() for step in rows)
-    for before, after in zip(kept[:-1], kept[1:], strict=True):
+    for before, after in pairwise(kept):
         if before.decision is not None and after.outcome is not None:
             assert before.mask is not None
             assert before.mask[int(after.outcome.action[0])]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gymnast.errors import GymnastError
+from gymnast.metrics.csv_file import read_columns
 from gymnast.runs.chart_rows import read_position, read_rows, thinned
 
 
@@ -71,6 +72,22 @@ def test_what_is_missing_or_damaged_is_left_out(tmp_path: Path, file: Path) -> N
 def test_a_wrong_position_is_refused(file: Path, since: str) -> None:
     with pytest.raises(GymnastError, match="position"):
         read_rows(file, since)
+
+
+def test_many_rows_are_read_as_the_reader_of_single_rows_does(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    cells = ["", "nan", "inf", "-inf", "0", "-0.0", "1e-300", "123456789012", "0.1", repr(1 / 3)]
+    path = tmp_path / "metrics.csv"
+    for ends in ("\n", "\r\n"):
+        rows = [",".join(rng.choice(cells, 5)) for _ in range(1203)]
+        path.write_bytes(ends.join(["a,b,c,d,e", *rows, ""]).encode())
+        expected = read_columns(path)
+        for broken in ("", f"1,2,3{ends}", f"1,2,x,4,5{ends}", f"1-2,3,4,5,6{ends}", f"1_0,2,3,4,5{ends}"):
+            with path.open("ab") as more:
+                more.write(broken.encode())
+            found = read_rows(path).columns
+            for name, column in expected.items():
+                np.testing.assert_array_equal(found[name], column)
 
 
 def test_only_the_named_columns(file: Path) -> None:

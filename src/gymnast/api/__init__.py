@@ -129,6 +129,7 @@ if TYPE_CHECKING:
     from gymnast.api.outside import check_settings as check_settings
     from gymnast.api.outside import outside_checkpoint as outside_checkpoint
     from gymnast.api.outside import outside_run as outside_run
+    from gymnast.api.playing import PlayedEpisode as PlayedEpisode
     from gymnast.api.playing import PlayedGame as PlayedGame
     from gymnast.api.playing import play as play
     from gymnast.api.publishing import Publication as Publication
@@ -244,7 +245,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "config": "ShownConfig Validation FormattedFile ConfigKey show_config validate_configs format_configs"
     " config_keys settings_page",
     "distributions": "Distributions read_distributions distribution_pictures",
-    "playing": "PlayedGame play",
+    "playing": "PlayedEpisode PlayedGame play",
     "metrics": "MetricSpec list_metrics metric_bounds metrics_page",
     "diagnosis": "Alert AlertRule Diagnosis diagnose diagnose_folder list_rules alert_page alert_pages",
     "report": "RunReport read_report write_report rollout_table read_rollout_table",

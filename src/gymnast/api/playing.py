@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,14 +13,16 @@ from gymnast.api.arguments import Folders, folders, maybe_whole, plain_overrides
 from gymnast.api.audit import names_a_run
 from gymnast.api.run import Overrides, Run, find_checkpoint, log_printed
 from gymnast.errors import GymnastError, MissingExtra, did_you_mean
+from gymnast.play.episode import PlayedEpisode
 
 if TYPE_CHECKING:
     from gymnast.config.schema import Config
     from gymnast.play.game import Driver, Game
     from gymnast.play.recording import Recording
-    from gymnast.play.session import PlayedEpisode
     from gymnast.play.sitting import Sitting
     from gymnast.runs.checkpoint import Checkpoint
+
+__all__ = ["MODES", "PLACES", "PlayedEpisode", "PlayedGame", "play"]
 
 Mode = Literal["policy", "random", "human"]
 MODES: tuple[Mode, ...] = ("policy", "random", "human")
@@ -40,6 +44,7 @@ class PlayedGame:
     episodes: tuple[dict[str, Any], ...]  # return, length, ended, parts, drivers
     video: Path | None
     trace: Path | None
+    recording: str | None  # the id of the same in the run's folder, for the inspector
     interrupted: bool  # by Ctrl-C, before it was over
 
     @property
@@ -78,8 +83,8 @@ def play(
     max_steps: int | None = None,
     host: str = "127.0.0.1",
     port: int | None = None,
-    password: str | None = None,
-    open_browser: bool = False,
+    password_env: str | None = None,
+    browser: bool = False,
     on_episode: Callable[[PlayedEpisode], None] | None = None,
     runs_dir: str | Path | None = None,
     config_dirs: Folders = (),
@@ -91,7 +96,8 @@ def play(
     It returns when the sitting is over: the window or the last tab is closed, or `episodes` or `max_steps`
     are played. `training` has the env as in training (shaped, clipped): by default without a run. `versus`
     sits a person against the policy where the game is for two. `record` names a file, without suffix, for a
-    video and a trace, or a folder.
+    video and a trace, or a folder; of a run it is kept with the run too, for the inspector. `browser` opens
+    one; else the address is only printed.
     """
     from gymnast.play.controls import Controls
     from gymnast.play.headless import play_headless
@@ -100,6 +106,9 @@ def play(
 
     seed, episodes = maybe_whole("seed", seed), maybe_whole("episodes", episodes, 1)
     limits = Limits(episodes, maybe_whole("max_steps", max_steps, 1))
+    for name, rate in (("fps", fps), ("speed", speed)):
+        if rate is not None and not 0 < rate < math.inf:
+            raise GymnastError(f"{name} must be a number above 0, got {rate}")
     _check_choice("mode", mode, MODES)
     _check_choice("where", where, PLACES)
     if where == "headless":
@@ -142,7 +151,7 @@ def play(
 
             play_in_window(sitting)
         else:
-            _in_browser(sitting, host=host, port=port, password=password, open_browser=open_browser)
+            _in_browser(sitting, host=host, port=port, password_env=password_env, browser=browser)
     finally:
         game.close()
     session = sitting.session
@@ -159,6 +168,7 @@ def play(
         episodes=tuple(_episode(episode) for episode in session.episodes),
         video=video,
         trace=trace,
+        recording=_kept_with_run(checkpoint, sitting),
         interrupted=interrupted,
     )
 
@@ -197,6 +207,10 @@ def _played(
     except SeveralVariantsError as several:
         name = f"{several.name}:{several.variants[0]}"
         return None, load_config(name, changes, config_dirs=dirs).config
+    except GymnastError as error:
+        if str(error).startswith("unknown environment"):
+            raise GymnastError(f"there is no run {str(reference)!r} here, and it is an {error}") from None
+        raise
 
 
 def _driver(
@@ -241,15 +255,32 @@ def _recording(record: Path, game: Game) -> Recording:
     return Recording(recording_place(record, game.env.id, game.env.seed), game.env.fps)
 
 
+def _kept_with_run(checkpoint: Checkpoint | None, sitting: Sitting) -> str | None:
+    """The id of the recording in the run's folder, where the inspector finds it."""
+    from gymnast.api.recordings import keep_recording
+
+    recording, session = sitting.recording, sitting.session
+    if checkpoint is None or session is None or recording is None or recording.kept is None:
+        return None
+    drivers = {driver for episode in session.episodes for driver in episode.drivers}
+    who = next(iter(drivers)) if len(drivers) == 1 else "mixed"
+    try:
+        return keep_recording(recording.kept, checkpoint.run, player=who).id
+    except GymnastError as error:  # the files that were asked for are there
+        logging.getLogger("gymnast").warning("the inspector will not find this recording: %s", error)
+        return None
+
+
 def _in_browser(
-    sitting: Sitting, *, host: str, port: int | None, password: str | None, open_browser: bool
+    sitting: Sitting, *, host: str, port: int | None, password_env: str | None, browser: bool
 ) -> None:
     from gymnast.play.browser import BrowserPlay
     from gymnast.web.security import access_for
-    from gymnast.web.server import announce, open_browser_soon
+    from gymnast.web.server import announce, open_browser_soon, read_password
 
-    browser = BrowserPlay(sitting, access_for(host, password), host=host, port=port)
-    url = announce(browser.server, "player")
-    if open_browser:
-        open_browser_soon(browser.server, url)
-    browser.serve()
+    access = access_for(host, read_password(password_env))
+    page = BrowserPlay(sitting, access, host=host, port=port)
+    url = announce(page.server, "player")
+    if browser:
+        open_browser_soon(page.server, url)
+    page.serve()

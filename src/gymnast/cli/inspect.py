@@ -15,7 +15,7 @@ def inspect(
     run: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN]",
+            metavar="RUN",
             help="The run to open: an id, the beginning of one, @last, @best or a path.",
             autocompletion=complete_run,
             show_default=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,24 +11,27 @@ import typer
 
 from gymnast import api
 from gymnast.cli.completion import complete_reference
+from gymnast.cli.eval import run_and_settings
 from gymnast.cli.options import ConfigDirs, RunsDir
 from gymnast.cli.trust import Trust, used_when_trusted
 from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
-    from gymnast.api import PlayedGame
+    from gymnast.api import PlayedEpisode, PlayedGame
 
 
 def play(
-    words: Annotated[
-        list[str] | None,
+    what: Annotated[
+        str,
         typer.Argument(
-            metavar="[RUN|CONFIG] [KEY=VALUE]...",
-            help="A run (an id, @last, RUN/CKPT, a path), else a preset, a config file or any env id;"
-            " the last run if not given. Then settings to change.",
+            metavar="RUN|CONFIG",
+            help="A run (an id, @last, RUN/CKPT, a path), else a preset, a config file or any env id.",
             autocompletion=complete_reference,
         ),
+    ] = "@last",
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings to change.")
     ] = None,
     mode: Annotated[
         str | None,
@@ -75,7 +79,9 @@ def play(
     password_env: Annotated[
         str | None, typer.Option("--password-env", metavar="NAME", help="Variable with the password.")
     ] = None,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Only print the URL.")] = False,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Whether to open a browser.")
+    ] = True,
     trust: Trust = False,
     runs_dir: RunsDir = None,
     config_dir: ConfigDirs = None,
@@ -91,22 +97,19 @@ def play(
       gymnast play                               watch the last run's best checkpoint
       gymnast play ALE/Breakout-v5               play yourself
       gymnast play k3v/@best --mode human --record session
-      gymnast play LunarLander-v3 --window play.keys.'main engine'=space
+      gymnast play ALE/Breakout-v5 --window play.keys.FIRE=x
       gymnast play @last --headless --episodes 20 --json
       gymnast play PONG_RUN --versus             against the policy
     """
-    from gymnast.cli.train import split_words
-    from gymnast.web.server import read_password
-
-    reference, overrides = split_words(words or [])
+    reference, overrides = run_and_settings(what, settings)
     if window and headless:
         raise GymnastError("--window and --headless exclude each other")
     where = "window" if window else "headless" if headless else "browser"
-    password = read_password(password_env)
+    counted = itertools.count(1)
     played = used_when_trusted(
         trust,
         lambda trusted: api.play(
-            "@last" if reference is None else reference,
+            reference,
             mode=mode,  # type: ignore[arg-type]  # checked there
             where=where,
             seed=seed,
@@ -121,8 +124,9 @@ def play(
             max_steps=max_steps,
             host=host,
             port=port,
-            password=password,
-            open_browser=not no_open,
+            password_env=password_env,
+            browser=browser,
+            on_episode=None if as_json else lambda episode: _show_episode(next(counted), episode),
             overrides=overrides,
             trust=trusted,
             runs_dir=runs_dir,
@@ -138,27 +142,35 @@ def play(
         raise typer.Exit(130)
 
 
+def _show_episode(index: int, episode: PlayedEpisode) -> None:
+    """A line as soon as it is over."""
+    drivers, parts = episode.drivers, episode.parts
+    by = f"   {', '.join(f'{name} {steps:,}' for name, steps in drivers.items())}" if len(drivers) > 1 else ""
+    shares = f"   {', '.join(f'{name} {_score(share)}' for name, share in parts.items())}"
+    left = "   left before its end" if episode.ended == "cut" else ""
+    echo(
+        f"{index:>4}  return {_score(episode.total)}, {episode.length:,} steps"
+        f"{shares if len(parts) > 1 else ''}{by}{left}"
+    )
+
+
 def _show(played: PlayedGame) -> None:
-    from gymnast.metrics.sinks.console import number
-
-    def shown(value: float) -> str:
-        return number("eval/return/mean", value)
-
     who = f"{played.run}/{played.checkpoint}, " if played.run is not None else ""
     how = ("actions sampled, " if played.stochastic else "greedy, ") if played.mode == "policy" else ""
     echo(f"{who}{played.env}: {played.mode}, {how}seed {played.seed}")
-    for index, episode in enumerate(played.episodes, 1):
-        drivers = episode["drivers"]
-        by = f"   {', '.join(f'{d} {n:,}' for d, n in drivers.items())}" if len(drivers) > 1 else ""
-        parts = "   " + ", ".join(f"{k} {shown(v)}" for k, v in episode["parts"].items())
-        parts = parts if len(episode["parts"]) > 1 else ""
-        left = "   left before its end" if episode["ended"] == "cut" else ""
-        echo(f"{index:>4}  return {shown(episode['return'])}, {episode['length']:,} steps{parts}{by}{left}")
     values = played.to_json()
     if len(played.whole) > 1:
-        echo(f"mean  {shown(values['mean_return'])} ± {shown(values['std_return'])}")
+        echo(f"mean  {_score(values['mean_return'])} ± {_score(values['std_return'])}")
     if not played.episodes:
         echo("nothing was played")
     for path in (played.video, played.trace):
         if path is not None:
             echo(f"{path}")
+    if played.recording is not None:
+        echo(f"also kept with the run as {played.recording}: gymnast inspect {played.run}")
+
+
+def _score(value: float) -> str:
+    from gymnast.metrics.sinks.console import number
+
+    return number("eval/return/mean", value)

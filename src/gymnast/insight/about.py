@@ -16,7 +16,7 @@ HINT = (
     " Test a guess by changing the game."
 )
 _NO_IMAGE = "the network reads no image"
-_NO_CONVOLUTION = "the network reads its image without convolutions"
+_NO_CONVOLUTION = "the network reads its pixels without convolutions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class View:
 
 def views(subject: Subject) -> list[View]:
     """Everything that the page offers."""
-    images = any(part.kind == "image" for part in subject.inputs.parts)
+    images = any(part.pictured for part in subject.inputs.parts)
     no_maps = None if subject.layers else (_NO_CONVOLUTION if images else _NO_IMAGE)
     no_fields = no_maps
     if no_maps is None and all(layer.field is None for layer in subject.layers):
@@ -62,14 +62,34 @@ def describe_subject(subject: Subject) -> dict[str, Any]:
         ],
         "views": [{"name": view.name, "title": view.title, "reason": view.reason} for view in views(subject)],
         "parts": [
-            {"name": part.name, "kind": part.kind, "frames": part.frames, "components": len(part.components)}
+            {
+                "name": part.name,
+                "kind": part.kind,
+                "frames": part.frames,
+                "components": len(part.components),
+                "pictured": part.pictured,
+            }
             for part in subject.inputs.parts
         ],
+        "notes": _notes(subject),
         "layers": [layer.as_data() for layer in subject.layers],
         "memories": list(subject.policy.layout.memories),
         "rows": len(subject.trace),
         "encoders": list(subject.network.encoders),
     }
+
+
+def _notes(subject: Subject) -> list[str]:
+    """What holds for some part of the observation alone."""
+    encoder = subject.policy.layout.encoder
+    if encoder is None or not encoder.own:
+        return []
+    return [
+        f"'{part.name or 'observation'}' is a choice that your own encoder reads as a number, which has no"
+        " gradient: only occlusion shows its share"
+        for part in subject.inputs.parts
+        if part.kind == "index"
+    ]
 
 
 def _no_captum() -> str | None:

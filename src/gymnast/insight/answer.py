@@ -90,6 +90,8 @@ def _attributed(subject: Subject, found: attribution.Attribution) -> Answer:
             arrays[f"inputs/{name}"] = own.inputs.ravel()
             texts[f"components/{name}"] = list(part.components)
             about["by_frame"] = own.by_frame.tolist()
+            if part.pictured:  # pixels that are read as numbers
+                arrays[f"heat/{name}"] = _heat_of_numbers(subject, own)
         parts.append(about)
     meta = {
         "row": found.row,
@@ -102,6 +104,12 @@ def _attributed(subject: Subject, found: attribution.Attribution) -> Answer:
         "observation_parts": _observation_parts(subject, found),
     }
     return pack(meta, arrays | _images(subject, found.row), texts=texts)
+
+
+def _heat_of_numbers(subject: Subject, own: attribution.PartAttribution) -> np.ndarray:
+    """[F, H, W] of shares [k · D], stacked frames oldest first."""
+    images = subject.inputs.as_images(own.part.name, own.values.reshape(own.part.frames, -1))
+    return images.reshape(-1, *images.shape[2:]).sum(-1)
 
 
 def _observation_parts(subject: Subject, found: attribution.Attribution) -> list[dict[str, Any]]:
@@ -118,7 +126,7 @@ def _observation_parts(subject: Subject, found: attribution.Attribution) -> list
 
 
 def _images(subject: Subject, row: int) -> dict[str, np.ndarray]:
-    names = [part.name for part in subject.inputs.parts if part.kind == "image"]
+    names = [part.name for part in subject.inputs.parts if part.pictured]
     return {f"image/{name}": stacked_pictures(subject, name, row) for name in names}
 
 

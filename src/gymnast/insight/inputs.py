@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import gymnasium as gym
 import numpy as np
 import torch
 
 from gymnast.errors import GymnastError
 from gymnast.insight.still import Parts
-from gymnast.policies.inputs import ImageForm, Input
+from gymnast.policies.inputs import ImageForm, Input, image_form
 from gymnast.policies.layout import PolicyLayout
 from gymnast.traces.trace import Trace, column_name
 
@@ -24,6 +25,7 @@ class PartInput:
     kind: str  # image, vector, index
     frames: int  # observations, or frames of the env's own, that are seen at once
     components: tuple[str, ...]  # names of numbers and choices, frame by frame; of an image none
+    pictured: bool = False  # whether it can be drawn: an image, also one whose pixels are read as numbers
 
 
 class TraceInputs:
@@ -42,6 +44,7 @@ class TraceInputs:
         self._index = np.arange(len(trace))[:, None] - np.minimum(back, steps[:, None])  # [R, k]
         # Without an encoder all parts are one vector of numbers, or one choice that is embedded.
         self.joined = layout.encoder is None
+        self._observation_stack = trace.meta.observation_stack
         names = ("",) if self.joined else tuple(part.leaf.name for part in layout.inputs)
         self._seen = {name: self._column(trace, name) for name in names}
         self.parts = (self._joined_part(trace),) if self.joined else self._separate_parts(trace)
@@ -78,13 +81,28 @@ class TraceInputs:
 
     def images(self, name: str) -> np.ndarray:
         """The images of a part [R, F, H, W, C], F frames of the env's own in each observation."""
-        part = next(part for part in self._layout.inputs if part.leaf.name == name)
-        form, seen = part.image, self._seen[name]
-        assert form is not None
-        frames = seen.reshape(len(seen), max(form.stack, 1), *part.leaf.shape[1 if form.stack else 0 :])
+        return self.as_images(name, self._seen[name])
+
+    def as_images(self, name: str, values: np.ndarray) -> np.ndarray:
+        """Values of one observation each, [N, …], as images [N, F, H, W, C] with gray frames apart."""
+        part, form = self._pictured(name)
+        images = values.reshape(len(values), max(form.stack, 1), *part.leaf.shape[1 if form.stack else 0 :])
         if form.order == "hw":
-            return frames[..., None]
-        return frames if form.order == "hwc" else np.moveaxis(frames, 2, -1)
+            images = images[..., None]
+        elif form.order == "chw":
+            images = np.moveaxis(images, 2, -1)
+        frames = _frames_of(form, self._observation_stack)
+        if frames == images.shape[1]:
+            return images
+        n, _, height, width, channels = images.shape  # frames lie along the channels
+        apart = images.reshape(n, height, width, frames, channels // frames)
+        return np.moveaxis(apart, 3, 1)
+
+    def _pictured(self, name: str) -> tuple[Input, ImageForm]:
+        part = next(part for part in self._layout.inputs if part.leaf.name == name)
+        form = _picture_form(part, self._layout)
+        assert form is not None
+        return part, form
 
     def stacked_rows(self, row: int) -> np.ndarray:
         """The rows whose observations are seen at this one, oldest first."""
@@ -109,7 +127,10 @@ class TraceInputs:
         if self._layout.n_embeddings:
             return PartInput("", "index", 1, tuple(_choices("observation", self._layout.n_embeddings)))
         names = [name for part in self._layout.inputs for name in _component_names(part, trace)]
-        return PartInput("", "vector", k, _over_frames(names, k))
+        pictured = (
+            len(self._layout.inputs) == 1 and _picture_form(self._layout.inputs[0], self._layout) is not None
+        )
+        return PartInput("", "vector", k, _over_frames(names, k), pictured)
 
     def _separate_parts(self, trace: Trace) -> tuple[PartInput, ...]:
         k, found = self._layout.config.frame_stack, []
@@ -117,7 +138,7 @@ class TraceInputs:
             name = part.leaf.name
             if part.image is not None:
                 frames = k * _frames_of(part.image, trace.meta.observation_stack)
-                found.append(PartInput(name, "image", frames, ()))
+                found.append(PartInput(name, "image", frames, (), pictured=True))
             elif part.kind == "index":
                 found.append(PartInput(name, "index", k, _over_frames(_choices(name, part.width), k)))
             else:
@@ -151,6 +172,13 @@ class TraceInputs:
                 )
 
 
+def _picture_form(part: Input, layout: PolicyLayout) -> ImageForm | None:
+    """How a part is drawn; None if it is not pixels. They may be read as numbers (policy.encoder: mlp)."""
+    if part.image is not None or part.kind != "vector" or not isinstance(part.leaf.space, gym.spaces.Box):
+        return part.image
+    return image_form(part.leaf.space, layout.config.image.layout)
+
+
 def _frames_of(form: ImageForm, observation_stack: int) -> int:
     """How many pictures lie behind each other in one observation."""
     if form.stack:
@@ -180,6 +208,9 @@ def _component_names(part: Input, trace: Trace) -> list[str]:
             return known + [f"task[{at}]" for at in range(extra)]
     if part.width == 1 and name:
         return [name]
+    if part.kind == "vector" and len(part.leaf.shape) > 1:
+        places = np.ndindex(*part.leaf.shape)
+        return [f"{name or 'obs'}[{', '.join(map(str, place))}]" for place in places]
     return [f"{name or 'obs'}[{at}]" for at in range(part.width)]
 
 

@@ -22,23 +22,9 @@ _PALETTE = np.array(
 _DIM = 64  # images whose values all lie below are brightened: an object's number is not a shade
 
 
-def frames_in_observation(subject: Subject, name: str) -> int:
-    """How many pictures one observation's image has behind each other."""
-    part = next(part for part in subject.policy.layout.inputs if part.leaf.name == name)
-    assert part.image is not None
-    k = subject.policy.frame_stack
-    own = next(own for own in subject.inputs.parts if own.name == name)
-    return own.frames // k
-
-
 def observed_pictures(subject: Subject, name: str, rows: np.ndarray, *, newest: bool = True) -> np.ndarray:
     """Pictures [N, H, W, 1 or 3] of the newest frame in each observation; else [N, F, …] of all."""
     images = subject.inputs.images(name)  # [R, F, H, W, C]
-    r, f, height, width, channels = images.shape
-    frames = frames_in_observation(subject, name)
-    if frames > f:  # stacked along the channels
-        images = np.moveaxis(images.reshape(r, f, height, width, frames // f, channels * f // frames), 4, 2)
-        images = images.reshape(r, frames, height, width, -1)
     brightness = _brightness(images)
     chosen = images[rows]
     pictures = _as_pictures(chosen[:, -1] if newest else chosen, brightness)

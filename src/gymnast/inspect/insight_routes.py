@@ -13,6 +13,7 @@ from starlette.routing import Route
 from gymnast import api
 from gymnast.inspect.context import Inspector, answer, in_thread, inspector_of
 from gymnast.inspect.recording_routes import loaded_recording
+from gymnast.inspect.wishes import checked_overrides
 from gymnast.web.guard import read_json_object
 from gymnast.web.wire import MIME
 
@@ -41,8 +42,9 @@ class Insights:
         if known is not None and known.trace is recording.trace:
             self._kept.move_to_end(info.id)
             return known
+        overrides = checked_overrides(info.overrides, trusted=inspector.trust)
         subject = api.look_inside(
-            recording.trace, runs_dir=inspector.runs_dir, overrides=info.overrides, trust=inspector.trust
+            recording.trace, runs_dir=inspector.runs_dir, overrides=overrides, trust=inspector.trust
         )
         self._kept[info.id] = subject
         while len(self._kept) > _KEPT:

@@ -68,8 +68,7 @@ class Jobs:
         self._lock = threading.Lock()
         self._process: _Recorder | None = None
         self._closed = False
-        self._thread = threading.Thread(target=self._work, name="recordings", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None  # none before the first recording
 
     def add(self, wish: dict[str, Any]) -> Job:
         with self._lock:
@@ -79,6 +78,9 @@ class Jobs:
                 del self._jobs[old]
             job = Job(next(self._numbers), wish)
             self._jobs[job.id] = job
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="recordings", daemon=True)
+                self._thread.start()
         self._waiting.put(job)
         return job
 
@@ -112,7 +114,8 @@ class Jobs:
             for job in self._jobs.values():
                 job.cancel = True
         self._waiting.put(None)
-        self._thread.join(timeout=_CANCEL_SECONDS)
+        if self._thread is not None:
+            self._thread.join(timeout=_CANCEL_SECONDS)
         with self._lock:
             if self._process is not None:
                 self._process.end()

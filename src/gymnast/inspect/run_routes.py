@@ -12,7 +12,7 @@ from starlette.routing import Route
 from gymnast import api
 from gymnast.api import RunDetails, RunEntry
 from gymnast.inspect.context import Inspector, answer, in_thread, inspector_of, number_in, plain
-from gymnast.runs.files import read_text
+from gymnast.runs.files import read_bytes
 from gymnast.runs.store import RunFolder
 from gymnast.runs.summary import EvalPoint
 from gymnast.web.guard import read_json_object
@@ -140,7 +140,7 @@ async def show_report(request: Request) -> Response:
 
     def read() -> str:
         try:
-            return read_text(folder.report_path, _MOST_REPORT)
+            return read_bytes(folder.report_path, _MOST_REPORT).decode(errors="replace")
         except FileNotFoundError:
             return api.read_report(folder.path).markdown()  # of a run that has not ended
 

@@ -38,7 +38,7 @@ def read_wish(said: dict[str, Any], inspector: Inspector) -> dict[str, Any]:
         "stochastic": _flag(said, "stochastic", False),
         "frames": _flag(said, "frames", True),
         "task": _text(said, "task"),
-        "overrides": _overrides(said.get("overrides"), trusted=inspector.trust),
+        "overrides": checked_overrides(said.get("overrides"), trusted=inspector.trust),
         "runs_dir": str(inspector.runs_dir),
         "trust": inspector.trust,
     }
@@ -65,7 +65,9 @@ def _text(said: dict[str, Any], name: str) -> str | None:
     return value
 
 
-def _overrides(value: Any, *, trusted: bool) -> dict[str, Any]:
+def checked_overrides(value: Any, *, trusted: bool) -> dict[str, Any]:
+    """Settings from a page, or from the file of a recording, which may come from anybody; Refused where they
+    would import code or read something, unless that is trusted."""
     if value is None:
         return {}
     if not isinstance(value, dict) or len(value) > _MOST_OVERRIDES:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gymnast.play.jpeg import encode_jpeg
+from gymnast.play.live_picture import encode_live
 from gymnast.play.loop import GameLoop
 from gymnast.play.room import Room
 from gymnast.play.shown import about_game, moment_of
@@ -127,7 +127,8 @@ class BrowserPlay:
         assert picture is not None
         assert self._events is not None
         meta = {**moment_of(loop), "size": [picture.shape[1], picture.shape[0]]}
-        data = pack(meta, {}, frames=[encode_jpeg(picture)], mime="image/jpeg")
+        encoded, mime = encode_live(picture)
+        data = pack(meta, {}, frames=[encoded], mime=mime)
         self._events.call_soon_threadsafe(self._room.publish, data)
 
     async def _screenshot(self, request: Request) -> Response:

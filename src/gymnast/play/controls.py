@@ -20,7 +20,7 @@ _MOST_PRESSES = 8  # that wait for their turn; more would be played long after t
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One thing to do: pause, hold, release, step, restart, driver, take_over, speed … quit."""
+    """One thing to do: pause, hold, lost, release, step, restart, driver, take_over, speed … quit."""
 
     name: str
     value: Any = None
@@ -62,6 +62,7 @@ class Controls:
         with self._wake:
             self._held, self._lost = [], why
             self._presses.clear()
+            self._commands.append(Command("lost", why))  # noticed even if keys come again at once
             self._wake.notify_all()
 
     def ask(self, name: str, value: Any = None) -> None:

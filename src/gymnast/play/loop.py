@@ -194,6 +194,9 @@ class GameLoop:
             case "hold":
                 if not self.paused:
                     self._pause(str(value))
+            case "lost":
+                if self._in_real_time and not self.paused:
+                    self._pause(str(value))
             case "release":
                 if self.paused == value:
                     self._continue()

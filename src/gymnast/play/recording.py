@@ -14,6 +14,7 @@ from gymnast.runs.files import users_place
 from gymnast.traces.keep import TraceKeeper
 from gymnast.traces.step import TraceStep
 from gymnast.traces.store import save_trace
+from gymnast.traces.trace import Trace
 from gymnast.video.mp4 import require_video
 from gymnast.video.write import write_video
 
@@ -28,6 +29,7 @@ class Recording:
         require_video("--record")
         self.video, self.trace = (place.with_name(place.name + suffix) for suffix in _SUFFIXES)
         self.steps = 0
+        self.kept: Trace | None = None  # what is in the trace, once it is finished
         self.cut_at: int | None = None  # the step from which the trace had no room; the video is whole
         self._fps = fps
         self._keeper = TraceKeeper()
@@ -53,7 +55,8 @@ class Recording:
         self._check()
         if not self.steps:
             return None
-        save_trace(self._keeper.trace(**about), self.trace)
+        self.kept = self._keeper.trace(**about)
+        save_trace(self.kept, self.trace)
         return self.video, self.trace
 
     def _check(self) -> None:

@@ -8,12 +8,13 @@ in its turn, whoever acts: its memory and its stack of frames are right when it 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from gymnast.envs.contract import EnvFailure
 from gymnast.errors import GymnastError, RunFailed
+from gymnast.play.episode import PlayedEpisode
 from gymnast.play.game import Driver, Game
 from gymnast.play.keymap import as_step
 from gymnast.play.makers import chosen_alone, given_by_hand
@@ -21,17 +22,6 @@ from gymnast.traces.recorder import iter_steps
 from gymnast.traces.step import TraceStep
 
 ENDLESS = 2**62
-
-
-@dataclass(slots=True)
-class PlayedEpisode:
-    """What an episode came to."""
-
-    total: float = 0.0
-    length: int = 0
-    ended: str = "running"  # terminated, truncated, or cut: it was left before its end
-    parts: dict[str, float] = field(default_factory=dict)  # of the return, `env` is the env's own
-    drivers: dict[str, int] = field(default_factory=dict)  # steps by who drove
 
 
 class Session:

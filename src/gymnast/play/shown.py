@@ -32,11 +32,13 @@ def about_game(game: Game) -> dict[str, Any]:
         "fps": game.env.fps,
         "choices": list(game.env.actions.choices[:_MOST_CHOICES]),
         "numbers": list(game.env.actions.numbers),
+        "parts": ["env", *game.env.envs.reward_parts] if game.env.envs.reward_parts else [],
         "bindings": shown_bindings(game.keymap),
         "neutral": game.keymap.has_neutral,
         "controls": {
             name: {"code": KEYS[key].code, "key": KEYS[key].shown, "does": does}
             for name, (key, does) in CONTROLS.items()
+            if name != "take_over" or len(game.drivers) > 1
         },
         "keep_alive_ms": round(1000 * KEEP_ALIVE_SECONDS),
         "note": game.note,

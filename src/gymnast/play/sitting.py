@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gymnast.play.controls import Controls
+from gymnast.play.episode import PlayedEpisode
 from gymnast.play.game import Driver, Game
 from gymnast.play.loop import GameLoop, Limits
 from gymnast.play.recording import Recording
-from gymnast.play.session import PlayedEpisode, Session
+from gymnast.play.session import Session
 
 
 @dataclass(slots=True)

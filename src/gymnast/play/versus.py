@@ -30,6 +30,7 @@ from gymnast.training.evaluator import evaluation_seed
 
 # Ids, and how PettingZoo calls the module of the game for two.
 GAMES = {"ALE/Pong-v5": ("pong_v3", "pong")}
+_KEYS = {"RIGHT": "up", "LEFT": "down"}  # where the paddle goes
 _AGENT, _PERSON = "first_0", "second_0"
 NOTE = (
     "You have the left paddle. The policy has only ever met the console's own paddle, and here no action"
@@ -164,13 +165,17 @@ def build_versus(
         checkpoint,
         player,
         stochastic,
-        KeyMap(names, config.play.keys),
+        KeyMap(names, {**_own_keys(names), **config.play.keys}),
         turn_based=False,
         training=False,
         note=NOTE,
     )
     game.rival = _steers(base)
     return game
+
+
+def _own_keys(names: ActionNames) -> dict[str, str]:
+    return {label: key for label, key in _KEYS.items() if label in names.choices}
 
 
 def _steers(base: VersusGame) -> Callable[[np.ndarray], None]:

@@ -16,6 +16,7 @@ import re
 import secrets
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -150,6 +151,8 @@ def load_recording(run: RunFolder, number: str) -> Recording:
     """One recording, checked; GymnastError says what is wrong with it."""
     info, bounds = _read(run, number)
     trace = load_trace(_folder(run, number) / "trace")
+    # It is of the run that it lies in, whatever it says: a run may be copied, and a name may lead anywhere.
+    trace = replace(trace, meta=trace.meta.model_copy(update={"run": run.id, "checkpoint": info.checkpoint}))
     pictures, mime = _read_pictures(_folder(run, number) / "pictures.bin")
     if not pictures and trace.pictures:
         pictures, mime = trace.pictures, PNG

@@ -24,6 +24,8 @@ START = "0"
 _POSITION = re.compile(r"(\d{1,15})\.([0-9a-f]{8})")
 _BEFORE = 64  # bytes that the checksum takes in
 _MOST_READ = 256 << 20  # bytes at once
+_AT_ONCE = 500  # lines
+_NUMBERS = re.compile(rb"[0-9a-z.+,-]*")  # what metrics.csv is made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,27 @@ def thinned(values: np.ndarray, points: int) -> np.ndarray:
 
 
 def _numbers(lines: list[bytes], known: list[str], wanted: list[str]) -> np.ndarray:
+    """[R, C] of the undamaged lines."""
     places = [known.index(name) for name in wanted]
-    rows = (parse_row(line + b"\n", len(known)) for line in lines)
+    parts = [_parsed(lines[i : i + _AT_ONCE], len(known), places) for i in range(0, len(lines), _AT_ONCE)]
+    return np.concatenate([np.empty((0, len(wanted))), *parts])
+
+
+def _parsed(lines: list[bytes], width: int, places: list[int]) -> np.ndarray:
+    """Many lines at once, in C; where one of them is damaged, line by line."""
+    text = b",".join(line.rstrip(b"\r") for line in lines)
+    if _NUMBERS.fullmatch(text) and all(line.count(b",") == width - 1 for line in lines):
+        filled = b"," + text.replace(b",,", b",nan,").replace(b",,", b",nan,") + b","
+        filled = filled.replace(b",,", b",nan,")[1:-1]  # an empty cell at the very start or end
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # a cell that is not a number ends it
+            values = np.fromstring(filled, np.float64, sep=",")
+        if values.size == len(lines) * width:
+            return values.reshape(len(lines), width)[:, places]
+    rows = (parse_row(line + b"\n", width) for line in lines)
     nan = float("nan")
     found = [[float(row[p]) if row[p] else nan for p in places] for row in rows if row is not None]
-    return np.array(found, np.float64).reshape(len(found), len(wanted))
+    return np.array(found, np.float64).reshape(len(found), len(places))
 
 
 def _start(file: BinaryIO, header: bytes, since: str) -> int | None:

@@ -59,6 +59,7 @@ export class App {
     const buffer = await getBinary(address(["recordings", summary.id, "data"], { gamma, lam }));
     const recording = new Recording(summary.id, decode(buffer), summary);
     recording.bytes = buffer.byteLength;
+    if (this.details?.run.id === recording.meta.run) recording.namePartsBy(this.details.settings);
     return new StepStore(recording);
   }
 

@@ -1,5 +1,7 @@
 // Elements from data. Text only ever arrives as text: nothing here parses HTML.
 
+import { sentence } from "./format.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** `h("button", {class: "primary", onclick: …, "aria-label": …}, "text", element, …)` */
@@ -77,7 +79,7 @@ export function notify(text, kind = "info") {
   const place = document.getElementById("notices");
   const close = () => box.remove();
   const box = h("div", { class: `notice ${kind}`, role: kind === "error" ? "alert" : null },
-    h("span", {}, text), iconButton("close", "Close this message", close));
+    h("span", {}, sentence(text)), iconButton("close", "Close this message", close));
   while (place.children.length > 3) place.firstChild.remove();
   place.append(box);
   if (kind !== "error") setTimeout(close, 5000);

@@ -57,6 +57,13 @@ export function ago(time, now = Date.now()) {
   return "just now";
 }
 
+/** An error of the server as a sentence. */
+export function sentence(text) {
+  const whole = String(text).trim();
+  const ended = /[.!?…:]$/.test(whole) || whole.includes("\n") ? whole : `${whole}.`;
+  return /^[a-z][a-z]* /.test(ended) ? ended[0].toUpperCase() + ended.slice(1) : ended; // not names such as env.kwargs
+}
+
 /** A value of an info or a setting as one line of text. */
 export function plain(value) {
   if (typeof value === "number") return number(value);

@@ -118,7 +118,8 @@ document.addEventListener("keydown", (event) => {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (key === " " && at.matches?.("button, [role=radio], summary")) return; // space presses the button that has the focus
   const stepping = app.group.active && ["step", "network"].includes(app.tab);
-  const action = pageKeys[key] ?? (stepping ? transport.keys[key] : null);
+  const inTable = at.closest?.('[data-keys="own"]') && { ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" }[key]; // line by line
+  const action = pageKeys[key] ?? (stepping ? transport.keys[inTable || key] : null);
   if (!action) return;
   event.preventDefault();
   action(event.shiftKey);

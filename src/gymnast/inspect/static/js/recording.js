@@ -15,6 +15,7 @@ export class Recording {
     this.stepOfRow = new Int32Array(this.rows).fill(-1);
     this.rowOfStep.forEach((row, step) => { this.stepOfRow[row] = step; });
     this.byRow = new Map();
+    this.partNames = new Map();
   }
 
   /** The names of the table's columns, in the order that they came. */
@@ -97,6 +98,26 @@ export class Recording {
       const at = row * size + place;
       return { row: index.data[at], action: this.texts["stack/action"]?.[at] || null };
     });
+  }
+
+  /**
+   * Names of the components of an observation's parts, which the trace does not have: those of a setting that is called
+   * like the part and lists as many, such as `env.doom.variables: [AMMO2, HEALTH]` for the part `variables`.
+   */
+  namePartsBy(settings = {}) {
+    for (const [part, name] of this.parts("obs")) {
+      if (!part) continue;
+      const size = this.shape(name).reduce((product, n) => product * n, 1);
+      const found = Object.entries(settings).find(([key, value]) => key.startsWith("env.") && key.endsWith(`.${part}`)
+        && Array.isArray(value) && value.length === size && value.every((one) => typeof one === "string"));
+      if (found) this.partNames.set(name, found[1]);
+    }
+  }
+
+  /** The names of an array's components, or null. */
+  componentNames(name, size) {
+    const names = name === "obs" ? this.meta.observation_names ?? [] : this.partNames.get(name) ?? [];
+    return names.length === size ? names : null;
   }
 
   /** Columns of the table that begin with `prefix/`, without it. */

@@ -1,5 +1,6 @@
 // Everything beside the picture: numbers, bars, keys, episodes. Writes text, never markup.
 
+import { Rate } from "./rate.js";
 import { Strip } from "./strip.js";
 import { capital, choiceRows, driversText, ledger, shortNumber, veilOf } from "./texts.js";
 
@@ -20,6 +21,7 @@ export class Panels {
   constructor(byId) {
     this.byId = byId;
     this.strip = new Strip(byId("strip"));
+    this.rate = new Rate();
     this.bars = [];
     this.episodesShown = "";
     this.noticeTimer = 0;
@@ -89,6 +91,8 @@ export class Panels {
       ),
     );
     byId("policy-panel").hidden = !about.run;
+    byId("parts-panel").hidden = about.parts.length === 0;
+    this.partNames = about.parts;
     byId("take_over").hidden = about.drivers.length < 2;
     byId("strip-name").textContent = about.run ? "value" : "return";
   }
@@ -100,7 +104,9 @@ export class Panels {
     byId("n-return").textContent = shortNumber(moment.return);
     byId("n-reward").textContent = shortNumber(moment.reward);
     byId("n-value").textContent = shortNumber(moment.over ? null : moment.value);
-    byId("n-action").textContent = moment.action ?? "–";
+    byId("n-action").textContent = byId("n-action").title = moment.action ?? "–";
+    const rate = this.rate.add(performance.now() / 1000, moment.step);
+    byId("n-rate").textContent = rate === null || moment.paused ? "–" : rate.toFixed(0);
     byId("speed").textContent = `${moment.speed}×`;
     byId("pause").textContent = moment.paused ? "Continue" : "Pause";
     byId("take_over").textContent = moment.driver === "human" ? (about.run ? "Hand back" : "Let chance play") : "Take over";
@@ -161,8 +167,7 @@ export class Panels {
   }
 
   parts(moment) {
-    const rows = ledger(moment.parts, moment.part_sums);
-    if (rows.length > 1) this.byId("parts-panel").hidden = false;
+    const rows = ledger(moment.parts, moment.part_sums, this.partNames);
     const body = this.byId("parts").tBodies[0];
     while (body.rows.length > rows.length) body.deleteRow(-1);
     rows.forEach(({ name, now, sum, share }, at) => {

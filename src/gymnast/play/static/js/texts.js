@@ -23,6 +23,7 @@ export function veilOf(moment, controls, versus = false) {
   if (moment.paused) {
     if (moment.paused === "paused") return { text: "Paused", hint: `${pause} continues` };
     const human = moment.driver === "human" || versus;
+    if (moment.paused.startsWith("press a key")) return { text: capital(moment.paused), hint: "" };
     return { text: capital(moment.paused), hint: human ? "a key of the game continues" : `${pause} continues` };
   }
   if (moment.over) {
@@ -35,13 +36,13 @@ export function veilOf(moment, controls, versus = false) {
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Rows of the reward's ledger: name, now, sum over the episode, share of all that was paid. */
-export function ledger(parts, sums) {
+export function ledger(parts, sums, names = Object.keys(sums)) {
   const all = Object.values(sums).reduce((total, value) => total + Math.abs(value), 0);
-  return Object.keys(sums).map((name) => ({
+  return names.map((name) => ({
     name,
     now: parts[name] ?? 0,
-    sum: sums[name],
-    share: all > 0 ? Math.abs(sums[name]) / all : 0,
+    sum: sums[name] ?? 0,
+    share: all > 0 ? Math.abs(sums[name] ?? 0) / all : 0,
   }));
 }
 

@@ -2,7 +2,7 @@
 
 import { address, getJson, post, remove } from "/web/api.js";
 import { clear, h, icon, iconButton, notify, segmented, setText } from "../dom.js";
-import { ago, integer, short } from "../format.js";
+import { ago, integer, sentence, short } from "../format.js";
 import { parseOverrides, parseValue } from "./overrides.js";
 
 export function mountRecord(element, app) {
@@ -13,7 +13,7 @@ export function mountRecord(element, app) {
     else if (!app.details) clear(place, h("div", { class: "record-grid" }, h("div", { class: "panel skeleton tall" }), h("div", { class: "panel skeleton tall" })));
   };
   app.on("run", render);
-  app.on("run-error", (error) => clear(place, h("div", { class: "empty" }, h("h2", {}, "This run cannot be opened"), h("p", { role: "alert" }, error.message))));
+  app.on("run-error", (error) => clear(place, h("div", { class: "empty" }, h("h2", {}, "This run cannot be opened"), h("p", { role: "alert" }, sentence(error.message)))));
   let shown = null;
   app.on("details", (details) => {
     // While a live run trains its details come again; a form that is being filled in stays as it is.
@@ -103,7 +103,7 @@ function form(app, details, recordings, kept) {
         await app.open(recording, { beside: index > 0, ...discount });
       }
     } catch (error) {
-      if (!job.cancelled) setText(problem, error.message);
+      if (!job.cancelled) setText(problem, sentence(error.message));
       else notify("The recording was cancelled.");
     }
     job = null;
@@ -117,7 +117,7 @@ function form(app, details, recordings, kept) {
     h("div", { class: "fields two" }, field("Checkpoint", checkpoint), field("Beside it", second, "the same seed with another checkpoint")),
     h("div", { class: "fields four" }, field("Seed", seed), h("div", { class: "field" }, h("span", {}, "Actions"), mode), field("Steps at most", steps), field("Episodes", episodes)),
     h("div", { class: "fields four" }, field("γ", gamma), field("λ", lam), task ? field("Task", task) : null,
-      h("div", { class: "field" }, h("span", {}, "Pictures"), h("label", { class: "check", title: "Without them a recording is faster and smaller" }, frames, "rendered frames"))),
+      h("div", { class: "field" }, h("span", {}, "Pictures"), h("label", { class: "check", title: "Without them a recording is faster and smaller" }, frames, "frames"))),
     optionFields.length ? h("fieldset", {}, h("legend", {}, "Environment"), h("div", { class: "fields three" },
       optionFields.map(([option, control]) => field(option.key.replace(/^env\.(kwargs\.)?/, ""), control, option.help)))) : null,
     field("Other settings", overrides, "one key=value per line, as on the command line"),
@@ -176,7 +176,7 @@ function recordingList(app, { run }) {
       const { recordings } = await getJson(address(["recordings"], { run: run.id }));
       clear(list, recordings.length ? recordings.map(line) : [h("p", { class: "nothing" }, "None yet. What you record is kept with the run and listed here.")]);
     } catch (error) {
-      clear(list, h("p", { class: "problem" }, error.message));
+      clear(list, h("p", { class: "problem" }, sentence(error.message)));
     }
   };
   const open = async (recording, beside) => {

@@ -2,7 +2,7 @@
 
 import { address, getJson } from "/web/api.js";
 import { clear, h, icon, setText } from "../dom.js";
-import { ago, compact, short } from "../format.js";
+import { ago, compact, sentence, short } from "../format.js";
 
 const PAGE = 60;
 const EVERY = 4000; // ms between looks while the page is in sight
@@ -26,7 +26,7 @@ export function mountRuns(element, app) {
       if (own !== asked) return;
       show(answer);
     } catch (error) {
-      if (own === asked) { setText(count, ""); clear(list, h("p", { class: "nothing" }, error.message)); rows.clear(); }
+      if (own === asked) { setText(count, ""); clear(list, h("p", { class: "nothing" }, sentence(error.message))); rows.clear(); }
     }
   };
   const show = ({ total, runs }) => {

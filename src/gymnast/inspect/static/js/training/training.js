@@ -2,7 +2,7 @@
 
 import { address, getJson, openSocket, post } from "/web/api.js";
 import { clear, h, notify, setText } from "../dom.js";
-import { compact, integer, short } from "../format.js";
+import { compact, integer, sentence, short } from "../format.js";
 import { mountAlerts } from "./alerts.js";
 import { mountCurves } from "./curves.js";
 import { mountDistributions } from "./distributions.js";
@@ -67,7 +67,7 @@ export function mountTraining(element, app, { onConnection }) {
       view = made;
       if (body.firstChild !== content) clear(body, content);
     } catch (error) {
-      if (wanted === `${app.run} ${part}`) clear(body, h("p", { class: "problem", role: "alert" }, error.message));
+      if (wanted === `${app.run} ${part}`) clear(body, h("p", { class: "problem", role: "alert" }, sentence(error.message)));
     }
   };
   const build = async (content) => {
@@ -172,7 +172,7 @@ function headline(app, element) {
       Object.assign(element, { run: run.id, total: run.total_steps });
       progress(run);
       const pair = (name, value) => h("div", {}, h("dt", {}, name), h("dd", { class: "number" }, value));
-      clear(figures, pair("status", run.live ? `${run.status}, live` : run.status), pair("algorithm", run.algo ?? "–"), pair("seed", String(run.seed ?? "–")),
+      clear(figures, pair("status", run.live ? `${run.status}, live` : run.status), pair("algorithm", `${run.algo ?? "–"}, seed ${run.seed ?? "–"}`),
         pair("best", short(run.best)), pair("last", short(run.last)), pair("checkpoints", String(checkpoints.length)));
       for (const button of buttons) {
         const paused = run.status === "paused";

@@ -14,16 +14,17 @@ export function mountFrame(element, store) {
   element.append(canvas);
   const cache = frameCache(frames);
   let last = store.step;
+  let [width, height] = [0, 0]; // measured when they change: asking at every step would lay the page out again
   let direction = 1;
 
   const draw = (picture) => {
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (!width) [width, height] = [canvas.clientWidth, canvas.clientHeight];
     const context = fitCanvas(canvas, width, height);
     context.clearRect(0, 0, width, height);
     const scale = Math.min(width / picture.width, height / picture.height);
     const [w, hgt] = [picture.width * scale, picture.height * scale];
     context.imageSmoothingEnabled = scale < 1 || picture.width > 320;
-    context.imageSmoothingQuality = "high";
+    context.imageSmoothingQuality = "medium";
     context.drawImage(picture, (width - w) / 2, (height - hgt) / 2, w, hgt);
     canvas.dataset.row = String(cache.shown);
   };
@@ -38,7 +39,7 @@ export function mountFrame(element, store) {
     if (picture) draw(picture);
   };
   show(store.step);
-  const leave = [store.subscribe(show), onResize(element, () => show(store.step))];
+  const leave = [store.subscribe(show), onResize(element, () => { width = 0; show(store.step); })];
   return { destroy() { leave.forEach((fn) => fn()); cache.close(); } };
 }
 

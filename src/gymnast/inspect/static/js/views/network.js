@@ -83,7 +83,7 @@ function controls(context, why) {
   const field = (text, control) => h("label", { class: "insight-field" }, h("span", {}, text), control);
   const layerField = field("Layer", layers);
   const baselineField = field("Compared with", baselines);
-  const images = about.parts.some((part) => part.kind === "image");
+  const images = about.parts.some((part) => part.pictured);
   const sync = () => {
     layerField.hidden = choice.method !== "grad_cam";
     baselineField.hidden = choice.method === "grad_cam";
@@ -92,7 +92,7 @@ function controls(context, why) {
   // What holds for all methods is said where their result would be.
   const reasons = choice.method ? METHODS.filter(reason).map((name) => `${titles[name]}: ${reason(name)}.`) : [];
   for (const control of [targets, layers, baselines]) control.disabled = !choice.method;
-  const texts = [...reasons, ...about.targets.filter((target) => target.reason).map((target) => `${target.label}: ${target.reason}`)];
+  const texts = [...reasons, ...about.notes.map((note) => `${note}.`), ...about.targets.filter((target) => target.reason).map((target) => `${target.label}: ${target.reason}`)];
   clear(why, texts.map((text) => h("p", { class: "muted" }, text)));
   return h("div", { class: "insight-controls" }, methods, field("Explains", targets), layerField, baselineField,
     images ? field("Opacity", opacity) : null, images ? signs : null);

@@ -7,10 +7,11 @@ import { drawOverlay, nothing, palette, pixels, pointer } from "./network_draw.j
 import { boxOf, heatRgba, pictureRgba, scaleOf, spread, strongest, sumFrames, unitAt } from "./network_maths.js";
 
 const MOST_BARS = 24;
+const BESIDE_PICTURE = 6; // where the pixels are drawn already
 
 export function mountAttribution(body, context, extra) {
   const { store, questions, about, choice } = context;
-  const images = about.parts.filter((part) => part.kind === "image");
+  const images = about.parts.filter((part) => part.pictured);
   const canvas = h("canvas", { class: "insight-frame", tabindex: "0", "aria-label": "The frame that the policy saw; click for a receptive field" });
   const frames = h("div", { class: "insight-frames", role: "list" });
   const bars = h("div", { class: "insight-bars" });
@@ -75,12 +76,12 @@ export function mountAttribution(body, context, extra) {
 
   const showParts = (answer) => {
     const { arrays, texts, meta } = answer;
-    const image = meta.parts.find((part) => part.kind === "image");
+    const image = meta.parts.find((part) => arrays[`heat/${part.name}`]);
     if (image) {
       const heat = arrays[`heat/${image.name}`];
       const [count, height, width] = heat.shape;
       const pictures = stacked(answer, image.name);
-      const each = count > 1 ? Array.from({ length: count }, (_, index) => rowOf(heat, index)) : [];
+      const each = count > 1 && image.by_frame?.length === count ? Array.from({ length: count }, (_, index) => rowOf(heat, index)) : [];
       shown = { picture: pictures.at(-1), pictures, heats: [sumFrames(heat.data, count), ...each], size: [height, width], row: meta.row };
       if (frame >= count) frame = -1;
       clear(frames, each.length ? frameButtons(image) : []);
@@ -167,7 +168,8 @@ function stacked(answer, part) {
 function barsOf(part, arrays, texts) {
   const values = arrays[`values/${part.name}`].data;
   const inputs = arrays[`inputs/${part.name}`].data;
-  const all = strongest(texts[`components/${part.name}`] ?? [], values, inputs, MOST_BARS);
+  const most = arrays[`heat/${part.name}`] ? BESIDE_PICTURE : MOST_BARS;
+  const all = strongest(texts[`components/${part.name}`] ?? [], values, inputs, most);
   const found = values.length > 8 || part.kind !== "vector" ? all.filter(({ value, input }) => value !== 0 || input !== 0) : all;
   const limit = Math.max(...found.map((one) => Math.abs(one.value)), 1e-30);
   const head = h("div", { class: "attribution-bar head" }, h("span", {}, part.name || "component"), h("span", {}, "share"), h("span", {}, "as seen"));

@@ -31,8 +31,13 @@ export function drawOverlay(canvas, picture, heat, opacity, box) {
   const whole = [place.x, place.y, picture.width * place.scale, picture.height * place.scale];
   context.imageSmoothingEnabled = false;
   context.drawImage(picture, ...whole);
-  if (heat) {
-    context.imageSmoothingEnabled = true;
+  if (heat && opacity > 0) {
+    // Without its own colours, the picture cannot be mistaken for what lies on it.
+    context.globalCompositeOperation = "saturation";
+    context.fillStyle = "#808080";
+    context.fillRect(...whole);
+    context.globalCompositeOperation = "source-over";
+    context.imageSmoothingEnabled = picture.width >= 32; // a cell of a grid world stays a cell
     context.globalAlpha = opacity;
     context.drawImage(heat, ...whole);
     context.globalAlpha = 1;

@@ -26,7 +26,7 @@ export function mountLayers(body, context, extra) {
     const names = answer ? Object.keys(answer.arrays).filter((name) => name.startsWith("layer/")).map((name) => name.slice(6)) : [...maps.keys()];
     if (select.options.length === names.length) return;
     clear(select, names.map((name) => h("option", { value: name }, maps.has(name) ? `${name}, ${maps.get(name).kind}` : name)));
-    choice.selected.layer ??= names[0] ?? null;
+    choice.selected.layer ??= about.layers.at(-1)?.name ?? names[0] ?? null;
     select.value = choice.selected.layer;
   };
 

@@ -10,7 +10,7 @@ const AT_ONCE = 400; // rows up to which units are counted without being asked t
 export function mountMemory(body, context, extra) {
   const { store, questions } = context;
   const select = h("select", { "aria-label": "Which state", onchange: () => draw() });
-  const canvas = h("canvas", { class: "insight-memory", "aria-label": "Recurrent state: units from top to bottom, rows from left to right" });
+  const canvas = h("canvas", { class: "insight-states", "aria-label": "Recurrent state: units from top to bottom, rows from left to right" });
   const line = h("p", { class: "insight-line muted" });
   extra.append(select);
   body.append(canvas, line);

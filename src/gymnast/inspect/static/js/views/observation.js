@@ -9,9 +9,8 @@ const MOST = 96; // as lines of text; longer vectors are a map of colours
 
 export function mountObservation(element, store) {
   const { recording } = store;
-  const texts = Object.keys(recording.texts).filter((name) => name === "obs" || name.startsWith("obs/"));
-  const parts = recording.parts("obs").filter(([, name]) => !texts.includes(name));
-  const views = texts.map((name) => textPart(element, recording, name));
+  const parts = recording.parts("obs");
+  const views = [];
   for (const [part, name] of parts) {
     const shape = recording.shape(name);
     const size = shape.reduce((product, n) => product * n, 1);
@@ -21,7 +20,7 @@ export function mountObservation(element, store) {
     } else if (size > MOST) views.push(heatPart(element, recording, name, size));
     else views.push(linesPart(element, recording, part, name, size));
   }
-  if (!parts.length && !texts.length) element.append(h("p", { class: "nothing" }, recording.meta.left_out?.obs ? `Not sent: ${recording.meta.left_out.obs}.` : "The recording has no observations."));
+  if (!parts.length) element.append(h("p", { class: "nothing" }, recording.meta.left_out?.obs ? `Not sent: ${recording.meta.left_out.obs}.` : "The recording has no observations."));
   const show = (step) => {
     for (const view of views) view.show(step);
     element.dataset.row = String(step);
@@ -48,8 +47,7 @@ export function componentBounds(recording, name, part, size) {
 }
 
 function linesPart(element, recording, part, name, size) {
-  const names = recording.meta.observation_names ?? [];
-  const fits = name === "obs" && names.length === size;
+  const names = recording.componentNames(name, size);
   const bounds = componentBounds(recording, name, part, size);
   const seenName = name.replace(/^obs/, "seen");
   const comparable = recording.arrays[seenName] && recording.shape(seenName).reduce((p, n) => p * n, 1) === size;
@@ -61,7 +59,7 @@ function linesPart(element, recording, part, name, size) {
     const fill = h("i");
     const value = h("span", { class: "number" });
     const read = h("span", { class: "number muted" });
-    const label = fits ? names[index] : size === 1 ? part || "observation" : `#${index}`;
+    const label = names ? names[index] : size === 1 ? part || "observation" : `#${index}`;
     const title = known ? `bounds ${number(low)} to ${number(high)}` : `no bounds; in this recording ${number(low)} to ${number(high)}`;
     table.append(h("div", { class: "component", role: "row", title: `${label}: ${title}` },
       h("span", { class: "name" }, label), h("span", { class: `gauge${known ? "" : " open"}` }, fill), value, seen ? read : null));
@@ -108,10 +106,4 @@ function heatPart(element, recording, name, size) {
   };
   const leave = [onResize(element, () => show(shown)), onTheme(() => show(shown))];
   return { show, destroy() { leave.forEach((fn) => fn()); } };
-}
-
-function textPart(element, recording, name) {
-  const box = h("blockquote", { class: "text-observation" });
-  element.append(box);
-  return { show: (step) => setText(box, recording.texts[name][step] ?? "") };
 }

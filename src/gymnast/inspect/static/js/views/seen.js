@@ -1,7 +1,10 @@
 // What the policy sees: each stacked frame with the action that led to it.
 
 import { h, setText } from "../dom.js";
+import { number } from "../format.js";
 import { imageForm, toRgba } from "./pixels.js";
+
+const MOST = 24; // components of stacked observations that are listed
 
 /** The parts of an observation that are pictures: [[part, column, form]]. */
 export function imageParts(recording) {
@@ -13,10 +16,13 @@ export function mountSeen(element, store) {
   const { recording } = store;
   const images = imageParts(recording);
   const { frame_stack: stacked = 1, observation_stack: inside = 1 } = recording.meta;
+  const vector = stacked > 1 && !images.length && recording.parts("obs").length === 1 ? recording.shape("obs") : null;
+  const size = vector?.reduce((product, n) => product * n, 1) ?? 0;
+  if (size > 0 && size <= MOST) return stackedNumbers(element, store, size);
   if (!images.length) {
     const left = recording.meta.left_out?.obs;
     element.append(h("p", { class: "nothing" }, left ? `The observations were not sent: ${left}.` : stacked > 1
-      ? `The policy sees the numbers of the last ${stacked} observations at once; they are listed under Observation.`
+      ? `The policy sees the numbers of the last ${stacked} observations at once; the newest are listed under Observation.`
       : "This policy sees no picture: it reads the numbers that are listed under Observation."));
     return { brief: true, destroy() {} };
   }
@@ -57,4 +63,26 @@ export function mountSeen(element, store) {
   };
   show(store.step);
   return { control, destroy: store.subscribe(show) };
+}
+
+/** Numbers that are stacked: a line for each component, a column for each of the observations seen at once. */
+function stackedNumbers(element, store, size) {
+  const { recording } = store;
+  const names = recording.componentNames("obs", size);
+  const count = recording.stack(0).length;
+  const heads = Array.from({ length: count }, () => h("th", { scope: "col" }));
+  const lines = Array.from({ length: size }, () => Array.from({ length: count }, () => h("td", { class: "number" })));
+  element.append(h("table", { class: "stacked" }, h("thead", {}, h("tr", {}, h("th"), heads)),
+    h("tbody", {}, lines.map((cells, index) => h("tr", {}, h("th", { scope: "row" }, names ? names[index] : `#${index}`), cells)))));
+  const show = (step) => {
+    recording.stack(step).forEach(({ row, action }, place) => {
+      setText(heads[place], row < 0 ? "none yet" : action === null ? "first" : `after ${action}`);
+      heads[place].title = heads[place].textContent;
+      const data = row < 0 ? null : recording.row("obs", row);
+      lines.forEach((cells, index) => setText(cells[place], data ? number(data[index]) : "–"));
+    });
+    element.dataset.row = String(step);
+  };
+  show(store.step);
+  return { destroy: store.subscribe(show) };
 }

@@ -29,6 +29,9 @@ export function mountTable(element, store) {
   element.append(scroller);
   const pool = [];
   let first = -1;
+  // Measured when they change: asking at every step would lay the page out again.
+  let height = 0;
+  let scrolled = 0;
 
   const fill = (line, step) => {
     line.dataset.step = String(step);
@@ -40,7 +43,7 @@ export function mountTable(element, store) {
     });
   };
   const render = () => {
-    const window = visible(scroller.scrollTop, scroller.clientHeight - LINE, LINE, recording.steps);
+    const window = visible(scrolled, height, LINE, recording.steps);
     while (pool.length < window.count) {
       const line = h("div", { class: "table-line", role: "row" },
         columns.map((name) => h("span", { role: "gridcell", class: recording.isText(name) ? "text" : "" })));
@@ -72,15 +75,22 @@ export function mountTable(element, store) {
     // An episode's last observation has no line: the last action that led to it stays in sight.
     const step = recording.stepOfRow[row] >= 0 ? recording.stepOfRow[row] : recording.stepOfRow[row - 1] ?? 0;
     const top = step * LINE;
-    const height = scroller.clientHeight - LINE;
-    if (top < scroller.scrollTop || top + LINE > scroller.scrollTop + height) {
-      scroller.scrollTop = Math.max(0, top - Math.floor(height / 2 / LINE) * LINE);
+    if (top < scrolled || top + LINE > scrolled + height) {
+      const most = Math.max(0, recording.steps * LINE - height);
+      scrolled = Math.min(most, Math.max(0, top - Math.floor(height / 2 / LINE) * LINE));
+      scroller.scrollTop = scrolled;
     }
     render();
     element.dataset.row = String(row);
   };
-  scroller.addEventListener("scroll", render, { passive: true });
+  const measure = () => {
+    height = scroller.clientHeight - LINE;
+    scrolled = scroller.scrollTop;
+    render();
+  };
+  scroller.addEventListener("scroll", () => { scrolled = scroller.scrollTop; render(); }, { passive: true });
+  measure();
   follow(store.step);
-  const leave = [store.subscribe(follow), onResize(scroller, render)];
+  const leave = [store.subscribe(follow), onResize(scroller, measure)];
   return { destroy() { leave.forEach((fn) => fn()); clear(element); } };
 }
