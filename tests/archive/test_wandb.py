@@ -269,7 +269,10 @@ def test_server_that_answers_nonsense_is_one_message(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_no_network_is_one_message(trained: RunFolder, gymnast: Command, tmp_path: Path) -> None:
     nowhere = "http://127.0.0.1:9"
-    for words in (("archive", trained.path), ("wandb", "sync", trained.path)):
-        assert "W&B" in error_of(gymnast(*words, WANDB_BASE_URL=nowhere))
+    for words in (("archive", trained.path), ("pull", "wandb:a/b/abcdefgh"), ("wandb", "sync", trained.path)):
+        said = error_of(gymnast(*words, WANDB_BASE_URL=nowhere))
+        assert "could not be reached" in said
+        assert "check the network" in said
