@@ -92,16 +92,7 @@ def _description(facts: RunFacts) -> str:
 def _use(card: CardFacts) -> list[str]:
     run = card.facts.run.id
     trust = " --trust" if card.imports else ""
-    lines = [
-        "## Use it",
-        "",
-        "```sh",
-        "pip install 'gymnast[hub,video]'",
-        "```",
-        "",
-        "Then two commands:",
-        "",
-    ]
+    lines = ["## Use it", "", "With Gymnast installed, and its extras `hub` and `video`:", ""]
     lines += ["```sh", f"gymnast pull hf:{card.repo}", f"gymnast video record {run}{trust}", "```", ""]
     lines += ["And as any run of your own:", "", "```sh"]
     commands = {
