@@ -54,8 +54,9 @@ def install_run(
         _link_best_video(draft)
         fsync_folder(draft.path)
         run = adopt_run(draft, root, run_id, replace=force)
-    with suppress(GymnastError):  # the index is a cache
-        registry.rebuild(root)
+    if force:  # the index knows the one before
+        with suppress(GymnastError):
+            registry.rebuild(root)
     return run
 
 

@@ -75,9 +75,14 @@ def parse_source(source: str) -> WandbSource:
     return WandbSource(parts[0], parts[1], parts[2], alias or "latest")
 
 
+def is_name(text: str) -> bool:
+    """Whether a user, team, project or run on W&B could be called so."""
+    return _NAME.fullmatch(text) is not None
+
+
 def check_name(what: str, name: str | None) -> None:
     """Raise for a project or entity that W&B cannot have."""
-    if name is not None and not _NAME.fullmatch(name):
+    if name is not None and not is_name(name):
         raise GymnastError(f"--{what}: {name!r} is not a name on W&B: letters, digits, '-', '_' and '.'")
 
 
@@ -194,7 +199,7 @@ def _begin(wandb: Any, run: RunFolder, folder: Path, project: str | None, entity
 
 
 def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and _NAME.fullmatch(value) else None
+    return value if isinstance(value, str) and is_name(value) else None
 
 
 @contextmanager
