@@ -20,7 +20,7 @@ from gymnast import api
 from mcp import Client
 from mcp_clients import answer, environment, server_process
 
-NEVER_SOLVED = {"stop.eval_return": None}
+NEVER_SOLVED = {"stop.eval_return": None, "eval.every": 50_000}
 
 
 async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -177,3 +177,24 @@ def test_wrong_options(options: list[str], message: str) -> None:
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stdout == ""
+
+
+def test_a_client_that_gives_up_waiting_can_ask_again(tmp_path: Path) -> None:
+    """Its time-out cancels the wait, and nothing else."""
+
+    async def session() -> None:
+        async with Client(server_process(tmp_path)) as client:
+            quiet = {**NEVER_SOLVED, "eval.every": 10_000_000}  # nothing changes meanwhile
+            order = {"reference": "CartPole-v1:ppo", "overrides": quiet, "max_env_steps": "20M"}
+            started = await ask(client, "start_training", **order, wall_time="2m")
+            wait = 45 if started["state"] == "starting" else 0
+            run = (await ask(client, "watch_run", run=started["run"], wait_seconds=wait))["run"]
+            with anyio.move_on_after(0.3) as waiting:
+                await client.call_tool("watch_run", {"run": run, "wait_seconds": 45})
+            assert waiting.cancelled_caught
+            began = time.monotonic()
+            assert (await ask(client, "list_runs"))["runs"][0]["state"] == "running"
+            assert time.monotonic() - began < 10
+            assert (await ask(client, "stop_training", run=run))["state"] == "interrupted"
+
+    anyio.run(session)
