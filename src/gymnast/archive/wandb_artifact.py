@@ -216,6 +216,11 @@ def explained(what: str) -> Iterator[None]:
             text = "W&B could not be reached, or the connection was cut; check the network and try again"
         elif (problem := login_problem(error)) is not None:
             raise GymnastError(f"W&B: {redact(problem)}, or set WANDB_API_KEY") from error
+        elif "uploadFiles" in text:
+            text = (
+                "the upload was refused or cut, so nothing was archived; look at the storage of the account"
+            )
+            text += " and at the network, and try again"
         elif "not found" in text:
             text += "; check its name, and that you are logged in to an account that may see it"
         raise GymnastError(f"W&B: {what}: {text if len(text) < 300 else text[:299] + '…'}") from error
