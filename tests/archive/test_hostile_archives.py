@@ -286,8 +286,9 @@ def test_full_disk_leaves_nothing(packed: Path, tmp_path: Path) -> None:
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
     try:
-        with pytest.raises(GymnastError, match="could not write"):
+        with pytest.raises(GymnastError, match="could not write") as error:
             api.unpack_run(packed, runs_dir=tmp_path / "runs")
+        assert error.value.exit_code == 2
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gymnast.api.archiving import ArrivedRun, arrived
 from gymnast.api.arguments import whole
 from gymnast.api.run import Run, find_checkpoint
-from gymnast.errors import GymnastError, UntrustedRun, described
+from gymnast.errors import GymnastError, RunFailed, UntrustedRun, described
 
 if TYPE_CHECKING:
     from gymnast.publish.score import PublishedScore
@@ -84,7 +84,10 @@ def publish_run(
         raise GymnastError("--output is where --dry-run writes to; give both")
     if repo is not None:
         check_repo(repo)
-    checkpoint = find_checkpoint(reference, runs_dir)
+    try:
+        checkpoint = find_checkpoint(reference, runs_dir)
+    except RunFailed as error:
+        raise GymnastError(f"{error}; it may have been copied only in part: copy it again") from error
     run = checkpoint.run
     with held_still(run):
         check_publishable(checkpoint)
