@@ -179,6 +179,16 @@ def test_wrong_options(options: list[str], message: str) -> None:
     assert done.stdout == ""
 
 
+def test_without_the_extra() -> None:
+    code = "import sys; sys.modules['mcp'] = None; from gymnast.cli.app import main; main(['mcp', '--http'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False
+    )
+    assert done.returncode == 2
+    assert "pip install 'gymnast[mcp]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_client_that_gives_up_waiting_can_ask_again(tmp_path: Path) -> None:
     """Its time-out cancels the wait, and nothing else."""
 
