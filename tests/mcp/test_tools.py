@@ -166,6 +166,8 @@ def test_watch_run(trained: Any) -> None:
     assert "train/return/mean" in now["metrics"]
     assert now["log"]
     assert call(trained.serving, "watch_run", run=trained.bad)["alerts"]
+    with pytest.raises(Failed, match="watch_run gives the id"):
+        call(trained.serving, "describe_run", run="start-12345678")
     for wrong in ({"run": "zzz"}, {"run": "start-12345678"}, {"run": trained.good, "wait_seconds": 60}):
         with pytest.raises(Failed):
             call(trained.serving, "watch_run", **wrong)

@@ -11,10 +11,10 @@ from typing import Any
 
 from gymnast import api
 from gymnast.errors import GymnastError
+from gymnast.mcp.serving import START
 
 _WAIT_SECONDS = 1.6  # from the call, for the run to exist; most need less
 _MOST_REMEMBERED = 100
-PREFIX = "start-"
 
 
 class Starts:
@@ -32,7 +32,7 @@ class Starts:
         try:
             return future.result(max(0.0, called + _WAIT_SECONDS - time.monotonic())), "running"
         except NotYet:
-            start = f"{PREFIX}{secrets.token_hex(4)}"
+            start = f"{START}{secrets.token_hex(4)}"
             with self._lock:
                 self._pending[start] = future
                 while len(self._pending) > _MOST_REMEMBERED:

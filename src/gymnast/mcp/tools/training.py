@@ -11,7 +11,7 @@ from pydantic import Field
 
 from gymnast import api
 from gymnast.errors import GymnastError
-from gymnast.mcp.serving import Serving
+from gymnast.mcp.serving import START, Serving
 from gymnast.mcp.starts import Starts
 from gymnast.mcp.tool import ENDS, WRITES, tool
 from gymnast.mcp.tools.configs import Overrides
@@ -127,7 +127,8 @@ class TrainingTools:
         if run.startswith("job-"):
             job = api.stop_job(run, runs_dir=serving.runs_dir)
             return Stopped(job.id, job.state, "", None, None)
-        folder = serving.run(run)
+        started = self._starts.run_of(run) if run.startswith(START) else None
+        folder = serving.run(started or run)
         try:
             entry = api.pause_run(folder, timeout=30) if pause else api.stop_run(folder, timeout=30)
         except api.NotAnswered as late:
