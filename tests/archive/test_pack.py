@@ -119,6 +119,14 @@ def test_half_copied_run_is_refused(copied: RunFolder, tmp_path: Path, lost: str
     assert list(tmp_path.glob("*x.zip*")) == []
 
 
+def test_config_that_is_not_understood_here_is_named(copied: RunFolder, tmp_path: Path, runs: Path) -> None:
+    copied.config_path.write_text(copied.config_path.read_text() + "of_a_newer_version: 1\n")
+    path = api.pack_run(copied.path, tmp_path / "x.zip").path
+    arrived = api.unpack_run(path, runs_dir=runs)
+    assert arrived.needs_trust == ()
+    assert "of_a_newer_version" in (arrived.problem or "")
+
+
 def test_renamed_folder_names_its_id(copied: RunFolder, tmp_path: Path) -> None:
     renamed = copied.path.rename(copied.path.with_name("my lander"))
     with pytest.raises(GymnastError, match=f"rename it to {copied.id}"):
