@@ -31,6 +31,7 @@ class WandbServer(ThreadingHTTPServer):
         self.views: dict[str, dict[str, Any]] = {}  # workspaces by id
         self.operations: list[str] = []
         self.store = ArtifactStore(self.url)
+        self.refuses_artifacts = 0  # or the status with which it does
         self.released = threading.Event()
 
     @property
@@ -136,6 +137,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.startswith("/artifact/") and self.server.refuses_artifacts:
+            self.send_error(self.server.refuses_artifacts)
+            return
         if not self.server.store.put(self.path, body):
             self.server.uploads[self.path.removeprefix("/upload/")] = body
         self._send(b"")

@@ -248,6 +248,20 @@ def test_cut_file(packed: Path, tmp_path: Path, share: float) -> None:
     refused(data[: int(len(data) * share)], tmp_path, "cut short|only its beginning")
 
 
+def test_member_without_a_name(members: dict[str, bytes], tmp_path: Path) -> None:
+    data = written(listed(members, **{"videos/x.mp4": b"x"}))
+    nameless = data.replace(b"videos/x.mp4", b"\0" * len(b"videos/x.mp4"))
+    refused(nameless, tmp_path, "no run has")
+
+
+def test_member_that_lies_before_the_file(members: dict[str, bytes], tmp_path: Path) -> None:
+    data = bytearray(written(members))
+    end = len(data) - 22
+    offset = struct.unpack("<L", data[end + 16 : end + 20])[0]
+    data[end + 16 : end + 20] = struct.pack("<L", offset + 50_000)  # all members move by as much
+    refused(bytes(data), tmp_path, "is damaged")
+
+
 @settings(max_examples=40)
 @given(st.data())
 def test_any_damage_is_one_message(
@@ -255,7 +269,9 @@ def test_any_damage_is_one_message(
 ) -> None:
     """One byte changed anywhere: refused, or it is in a part of the zip that says nothing."""
     content = bytearray(packed.read_bytes())
-    at = data.draw(st.integers(0, len(content) - 1))
+    directory = content.index(b"PK\x01\x02")
+    first = data.draw(st.sampled_from([0, directory, directory]))  # most of it is content: rarely there
+    at = data.draw(st.integers(first, len(content) - 1))
     content[at] ^= data.draw(st.integers(1, 255))
     folder = tmp_path_factory.mktemp("damage")
     (folder / "run.zip").write_bytes(bytes(content))
@@ -286,8 +302,9 @@ def test_full_disk_leaves_nothing(packed: Path, tmp_path: Path) -> None:
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
     try:
-        with pytest.raises(GymnastError, match="could not write"):
+        with pytest.raises(GymnastError, match="could not write") as error:
             api.unpack_run(packed, runs_dir=tmp_path / "runs")
+        assert error.value.exit_code == 2
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)

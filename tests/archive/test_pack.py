@@ -119,6 +119,25 @@ def test_half_copied_run_is_refused(copied: RunFolder, tmp_path: Path, lost: str
     assert list(tmp_path.glob("*x.zip*")) == []
 
 
+def test_config_that_is_not_understood_here_is_named(copied: RunFolder, tmp_path: Path, runs: Path) -> None:
+    copied.config_path.write_text(copied.config_path.read_text() + "of_a_newer_version: 1\n")
+    path = api.pack_run(copied.path, tmp_path / "x.zip").path
+    arrived = api.unpack_run(path, runs_dir=runs)
+    assert arrived.needs_trust == ()
+    assert "of_a_newer_version" in (arrived.problem or "")
+
+
+def test_renamed_folder_names_its_id(copied: RunFolder, tmp_path: Path) -> None:
+    renamed = copied.path.rename(copied.path.with_name("my lander"))
+    with pytest.raises(GymnastError, match=f"rename it to {copied.id}"):
+        api.pack_run(renamed, tmp_path / "x.zip")
+
+
+def test_same_run_makes_the_same_file(copied: RunFolder, tmp_path: Path) -> None:
+    first = api.pack_run(copied.path, tmp_path / "1.zip").path.read_bytes()
+    assert api.pack_run(copied.path, tmp_path / "2.zip").path.read_bytes() == first
+
+
 def test_foreign_files_and_links_stay_behind(copied: RunFolder, tmp_path: Path, runs: Path) -> None:
     (copied.path / "notes.txt").write_text("mine")
     (copied.path / "report").mkdir(exist_ok=True)

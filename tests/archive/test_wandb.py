@@ -109,6 +109,20 @@ def test_run_is_archived_and_comes_back(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("status", [403, 413, 507])
+def test_upload_that_fails_is_never_a_version(
+    trained: RunFolder, server: WandbServer, gymnast: Command, status: int
+) -> None:
+    server.refuses_artifacts = status
+    said = error_of(gymnast("archive", trained.path))
+    assert "nothing was archived; look at the storage of the account and at the network" in said
+    assert not [artifact for artifact in server.store.artifacts.values() if artifact.committed]
+    server.refuses_artifacts = 0
+    done = gymnast("archive", trained.path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
 def test_second_archive_is_a_new_version(copied: RunFolder, server: WandbServer, gymnast: Command) -> None:
     assert gymnast("archive", copied.path).returncode == 0
     (copied.path / "run.log").write_text("one more line\n")
@@ -269,7 +283,10 @@ def test_server_that_answers_nonsense_is_one_message(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_no_network_is_one_message(trained: RunFolder, gymnast: Command, tmp_path: Path) -> None:
     nowhere = "http://127.0.0.1:9"
-    for words in (("archive", trained.path), ("wandb", "sync", trained.path)):
-        assert "W&B" in error_of(gymnast(*words, WANDB_BASE_URL=nowhere))
+    for words in (("archive", trained.path), ("pull", "wandb:a/b/abcdefgh"), ("wandb", "sync", trained.path)):
+        said = error_of(gymnast(*words, WANDB_BASE_URL=nowhere))
+        assert "could not be reached" in said
+        assert "check the network" in said

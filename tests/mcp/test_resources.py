@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp.types import PromptReference, ResourceTemplateReference
 
 from mcp_clients import in_memory
 
@@ -96,3 +97,19 @@ def test_prompts_begin_with_what_is_known(trained: Any) -> None:
     assert "gymnast train CartPole-v1:ppo" in prompt(trained, "reproduce", run=trained.bad)
     with pytest.raises(MCPError, match="no run 'zzz'"):
         prompt(trained, "diagnose", run="zzz")
+
+
+def test_arguments_are_completed(trained: Any) -> None:
+    async def session(client: Any) -> Any:
+        run = await client.complete(
+            PromptReference(type="ref/prompt", name="diagnose"), {"name": "run", "value": trained.good[:3]}
+        )
+        template = ResourceTemplateReference(type="ref/resource", uri="gymnast://docs/{page}")
+        page = await client.complete(template, {"name": "page", "value": "kl."})
+        other = await client.complete(template, {"name": "run", "value": "../"})
+        return run.completion.values, page.completion.values, other.completion.values
+
+    runs, pages, nothing = in_memory(trained.serving, session)
+    assert runs == [trained.good]
+    assert "kl.high" in pages
+    assert nothing == []

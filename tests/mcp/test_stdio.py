@@ -20,7 +20,7 @@ from gymnast import api
 from mcp import Client
 from mcp_clients import answer, environment, server_process
 
-NEVER_SOLVED = {"stop.eval_return": None}
+NEVER_SOLVED = {"stop.eval_return": None, "eval.every": 50_000}
 
 
 async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -71,6 +71,7 @@ def test_an_assistant_trains_evaluates_and_compares(tmp_path: Path) -> None:
 
 def test_a_training_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     runs: list[str] = []
+    states: list[str] = []
 
     async def session() -> None:
         async with Client(server_process(tmp_path)) as client:
@@ -79,11 +80,11 @@ def test_a_training_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
                 "start_training",
                 reference="CartPole-v1:ppo",
                 overrides=NEVER_SOLVED,
-                max_env_steps=120_000,
+                max_env_steps=200_000,
             )
-            now = await ask(client, "watch_run", run=started["run"], wait_seconds=2)
-            if now["state"] == "starting":
-                now = await ask(client, "watch_run", run=started["run"], wait_seconds=45)
+            wait = 45 if started["state"] == "starting" else 0
+            now = await ask(client, "watch_run", run=started["run"], wait_seconds=wait)
+            runs.append(now["run"])
             servers = [
                 child for child in psutil.Process().children() if {"gymnast", "mcp"} <= set(child.cmdline())
             ]
@@ -91,17 +92,17 @@ def test_a_training_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
             os.kill(servers[0].pid, signal.SIGKILL)
             while servers[0].is_running() and servers[0].status() != psutil.STATUS_ZOMBIE:
                 await anyio.sleep(0.05)
-            assert api.run_state(api.find_run(now["run"], runs_dir=tmp_path)).state == "running"
-            runs.append(now["run"])
+            states.append(api.run_state(api.find_run(now["run"], runs_dir=tmp_path)).state)
 
     with suppress(ExceptionGroup):  # the client may notice that its server is gone
         anyio.run(session)
     (run,) = runs
+    assert states == ["running"]
     until = time.monotonic() + 90
     while api.run_state(api.find_run(run, runs_dir=tmp_path)).state == "running" and time.monotonic() < until:
         time.sleep(0.3)
     entry = api.run_state(api.find_run(run, runs_dir=tmp_path))
-    assert (entry.reason, entry.env_steps >= 120_000) == ("the step budget is spent", True)
+    assert (entry.reason, entry.env_steps >= 200_000) == ("the step budget is spent", True)
 
     async def later() -> dict[str, Any]:
         async with Client(server_process(tmp_path)) as client:
@@ -176,3 +177,34 @@ def test_wrong_options(options: list[str], message: str) -> None:
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stdout == ""
+
+
+def test_without_the_extra() -> None:
+    code = "import sys; sys.modules['mcp'] = None; from gymnast.cli.app import main; main(['mcp', '--http'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False
+    )
+    assert done.returncode == 2
+    assert "pip install 'gymnast[mcp]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_client_that_gives_up_waiting_can_ask_again(tmp_path: Path) -> None:
+    """Its time-out cancels the wait, and nothing else."""
+
+    async def session() -> None:
+        async with Client(server_process(tmp_path)) as client:
+            quiet = {**NEVER_SOLVED, "eval.every": 10_000_000}  # nothing changes meanwhile
+            order = {"reference": "CartPole-v1:ppo", "overrides": quiet, "max_env_steps": "20M"}
+            started = await ask(client, "start_training", **order, wall_time="2m")
+            wait = 45 if started["state"] == "starting" else 0
+            run = (await ask(client, "watch_run", run=started["run"], wait_seconds=wait))["run"]
+            with anyio.move_on_after(0.3) as waiting:
+                await client.call_tool("watch_run", {"run": run, "wait_seconds": 45})
+            assert waiting.cancelled_caught
+            began = time.monotonic()
+            assert (await ask(client, "list_runs"))["runs"][0]["state"] == "running"
+            assert time.monotonic() - began < 10
+            assert (await ask(client, "stop_training", run=run))["state"] == "interrupted"
+
+    anyio.run(session)

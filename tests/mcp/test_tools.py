@@ -12,7 +12,7 @@ from gymnast import api
 from gymnast.mcp.serving import Serving
 from mcp_clients import Failed, call, in_memory
 
-NEVER_SOLVED = {"stop.eval_return": None}
+NEVER_SOLVED = {"stop.eval_return": None, "eval.every": 50_000}
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_start_watch_stop_resume(own: Serving) -> None:
     started = call(own, "start_training", **order, max_env_steps="2M", wall_time="5m")
     assert time.monotonic() - began < 4  # of which the client itself takes a part
     assert started["command"].startswith(
-        "gymnast train CartPole-v1:ppo stop.eval_return=null seed=5 --max-env-steps"
+        "gymnast train CartPole-v1:ppo stop.eval_return=null eval.every=50000 seed=5 --max-env-steps"
     )
     now = call(own, "watch_run", run=started["run"], wait_seconds=20 if "start-" in started["run"] else 1)
     assert now["state"] == "running"
@@ -166,6 +166,8 @@ def test_watch_run(trained: Any) -> None:
     assert "train/return/mean" in now["metrics"]
     assert now["log"]
     assert call(trained.serving, "watch_run", run=trained.bad)["alerts"]
+    with pytest.raises(Failed, match="watch_run gives the id"):
+        call(trained.serving, "describe_run", run="start-12345678")
     for wrong in ({"run": "zzz"}, {"run": "start-12345678"}, {"run": trained.good, "wait_seconds": 60}):
         with pytest.raises(Failed):
             call(trained.serving, "watch_run", **wrong)
@@ -349,6 +351,42 @@ def test_publish_asks_and_takes_no_for_an_answer(trained: Any, mode: str) -> Non
     assert "did not agree" in result.content[0].text
     assert len(asked) == 1
     assert "ada/cart" in asked[0]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_publish_uploads_once_the_user_agrees(
+    trained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    from mcp.types import ElicitResult
+
+    from hub_server import hub_server
+
+    async def agree(context: Any, params: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content={"upload": True})
+
+    async def session(client: Any) -> Any:
+        order = {"run": trained.good, "repo": "ada/cart", "dry_run": False, "wait_seconds": 45}
+        return await client.call_tool("publish", order)
+
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    with hub_server() as hub:
+        for name, value in hub.environment.items():
+            monkeypatch.setenv(name, value)
+        result = in_memory(trained.serving, session, elicitation_callback=agree, mode=mode)
+        assert result.structured_content["state"] == "done", result
+        assert "README.md" in hub.repositories["ada/cart"].files
+
+
+def test_allow_publish_needs_no_question(
+    trained: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    serving = Serving(trained.serving.runs_dir, allow_publish=True)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody is there
+    monkeypatch.setenv("HF_TOKEN", "hf_" + "a1b2c3d4" * 4)
+    failed = call(serving, "publish", run=trained.good, repo="ada/cart", dry_run=False, wait_seconds=45)
+    assert failed["state"] == "failed"
+    assert "could not be reached" in failed["error"]
 
 
 def test_a_crash_leaks_nothing(trained: Any, monkeypatch: pytest.MonkeyPatch) -> None:

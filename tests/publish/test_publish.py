@@ -134,8 +134,13 @@ def test_dry_run_asks_nobody_and_writes_the_folder(
     assert publish(copied, dry_run=True).folder == done.folder  # again: replaced
     elsewhere = publish(copied, dry_run=True, output=tmp_path / "card")
     assert (elsewhere.folder or Path()) / "README.md" == tmp_path / "card/README.md"
-    with pytest.raises(GymnastError, match="not empty"):
+    with pytest.raises(GymnastError, match="not an empty folder"):
         publish(copied, dry_run=True, output=tmp_path / "card")
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(GymnastError, match="not an empty folder"):
+        publish(copied, dry_run=True, output=tmp_path / "file")
+    with pytest.raises(GymnastError, match="could not write"):
+        publish(copied, dry_run=True, output=tmp_path / "no/such/folder")
     assert list(copied.path.glob(".hub*")) == []
 
 

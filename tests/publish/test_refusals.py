@@ -152,8 +152,9 @@ def test_run_that_trains(copied: RunFolder, hub: HubServer) -> None:
 def test_half_copied_run(copied: RunFolder, hub: HubServer) -> None:
     for path in copied.checkpoints.glob("*.policy.safetensors"):
         path.unlink()
-    with pytest.raises(GymnastError, match="damaged"):
+    with pytest.raises(GymnastError, match=r"damaged.*copy it again") as error:
         publish(copied)
+    assert error.value.exit_code == 2
     assert hub.steps == []
 
 

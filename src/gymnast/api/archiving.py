@@ -49,6 +49,7 @@ class ArrivedRun:
     path: Path
     source: str  # 'hf:OWNER/NAME', 'wandb:ENTITY/PROJECT/RUN', or 'file:NAME'
     needs_trust: tuple[str, ...]  # what its config would import or read, in words
+    problem: str | None = None  # why its config cannot be used here, such as a setting of a newer version
 
     def to_json(self) -> dict[str, Any]:
         """What `gymnast unpack --json` and `gymnast pull --json` print."""
@@ -137,13 +138,15 @@ def sync_to_wandb(
 
 def arrived(folder: RunFolder, source: str) -> ArrivedRun:
     """The same for callers: where it is, and what of it would need trust."""
-    from gymnast.errors import GymnastError
+    from gymnast.errors import GymnastError, UntrustedRun
     from gymnast.runs.trust import load_run_config
 
-    wanted: Sequence[str] = ()
+    wanted: tuple[str, ...] = ()
+    problem = None
     try:
         load_run_config(folder)
+    except UntrustedRun as refused:
+        wanted = tuple(line.strip() for line in str(refused).splitlines() if line.startswith("  "))
     except GymnastError as error:
-        lines = str(error).splitlines()
-        wanted = [line.strip() for line in lines if line.startswith("  ")] or lines[:1]
-    return ArrivedRun(folder.id, folder.path, source, tuple(wanted))
+        problem = str(error)
+    return ArrivedRun(folder.id, folder.path, source, wanted, problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gymnast.api.archiving import ArrivedRun, arrived
 from gymnast.api.arguments import whole
 from gymnast.api.run import Run, find_checkpoint
-from gymnast.errors import GymnastError, UntrustedRun, described
+from gymnast.errors import GymnastError, RunFailed, UntrustedRun, described
 
 if TYPE_CHECKING:
     from gymnast.publish.score import PublishedScore
@@ -83,7 +84,10 @@ def publish_run(
         raise GymnastError("--output is where --dry-run writes to; give both")
     if repo is not None:
         check_repo(repo)
-    checkpoint = find_checkpoint(reference, runs_dir)
+    try:
+        checkpoint = find_checkpoint(reference, runs_dir)
+    except RunFailed as error:
+        raise GymnastError(f"{error}; it may have been copied only in part: copy it again") from error
     run = checkpoint.run
     with held_still(run):
         check_publishable(checkpoint)
@@ -124,6 +128,7 @@ def pull_run(
     It is data from elsewhere: no code of it runs, and code that its config names needs trust. `force` and
     `new_id` are as in `unpack_run`.
     """
+    from gymnast.runs.elsewhere import remember_copy
     from gymnast.runs.store import runs_root
 
     root = runs_root(runs_dir)
@@ -133,12 +138,15 @@ def pull_run(
         from gymnast.publish.names import parse_source
 
         wanted = parse_source(source)
-        return arrived(pull_from_hub(connect(), wanted, root, force=force, new_id=new_id), str(wanted))
+        folder = pull_from_hub(connect(), wanted, root, force=force, new_id=new_id)
+        remember_copy(folder.id, str(wanted))
+        return arrived(folder, str(wanted))
     if source.startswith("wandb:"):
         from gymnast.archive import wandb_artifact
 
         archived = wandb_artifact.parse_source(source)
         folder = wandb_artifact.pull_archive(archived, root, force=force, new_id=new_id)
+        remember_copy(folder.id, str(archived))
         return arrived(folder, str(archived))
     raise GymnastError(
         f"{source!r} is not a place to pull from: hf:OWNER/NAME, hf:OWNER/NAME@REVISION or"
@@ -157,8 +165,9 @@ def _target(run: RunFolder, dry_run: bool, output: str | Path | None) -> Iterato
         with TemporaryDirectory(prefix="gymnast-publish-") as folder:
             yield Path(folder)
         return
-    if output is not None and Path(output).exists() and any(Path(output).iterdir()):
-        raise GymnastError(f"{output} is there and not empty; name a new folder with --output")
+    there = None if output is None or not Path(output).exists() else Path(output)
+    if there is not None and (not there.is_dir() or any(there.iterdir())):
+        raise GymnastError(f"{output} is there and not an empty folder; name a new one with --output")
     final = run.hub if output is None else users_place(Path(output).expanduser())
     refuse_link(final)
     draft = final.with_name(f".{final.name}.new")
@@ -184,6 +193,8 @@ def _score(
         return score_of_training(checkpoint)
     reference = f"{checkpoint.run.path.absolute()}/{checkpoint.env_steps}"
     found = evaluate(reference, episodes=episodes, stochastic=stochastic, trust=trust)
+    if not math.isfinite(found.mean_return + found.std_return):
+        raise GymnastError(f"the evaluation of {checkpoint} gave {found.mean_return}, which is not a score")
     return PublishedScore(
         mean=found.mean_return,
         std=found.std_return,

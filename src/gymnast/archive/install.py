@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from gymnast.archive.manifest import BadArchive, Manifest
 from gymnast.archive.pack import file_facts
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, RunFailed
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import DamagedCheckpoint, best_checkpoint, list_checkpoints, verify
 from gymnast.runs.files import (
@@ -54,8 +54,9 @@ def install_run(
         _link_best_video(draft)
         fsync_folder(draft.path)
         run = adopt_run(draft, root, run_id, replace=force)
-    with suppress(GymnastError):  # the index is a cache
-        registry.rebuild(root)
+    if force:  # the index knows the one before
+        with suppress(GymnastError):
+            registry.rebuild(root)
     return run
 
 
@@ -94,6 +95,8 @@ def hidden_folder(root: Path) -> Iterator[RunFolder]:
         raise GymnastError(str(write_failed(root, error))) from error
     try:
         yield draft
+    except RunFailed as error:  # of a write; here it is bad input, not a training that broke
+        raise GymnastError(str(error)) from error
     except OSError as error:
         raise GymnastError(str(write_failed(root, error))) from error
     finally:

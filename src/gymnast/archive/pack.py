@@ -16,7 +16,7 @@ from gymnast.archive.manifest import NAME, FileFacts, Manifest
 from gymnast.errors import GymnastError
 from gymnast.runs.checkpoint import DamagedCheckpoint, list_checkpoints, verify
 from gymnast.runs.files import is_regular, open_new, open_read, remove, users_place, write_failed
-from gymnast.runs.store import RunFolder
+from gymnast.runs.store import RUN_ID, RunFolder
 from gymnast.runs.trainer import is_training
 
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same run makes the same members
@@ -60,6 +60,10 @@ def pack_run(run: RunFolder, path: Path, *, force: bool = False) -> Packed:
 def held_still(run: RunFolder) -> Iterator[None]:
     """Keep others from training the run meanwhile; one that is being trained is refused."""
     run.refuse_link()
+    if not RUN_ID.fullmatch(run.id):
+        known = run.info().get("id")
+        name = known if isinstance(known, str) and RUN_ID.fullmatch(known) else "an id, such as k3v9x0ab"
+        raise GymnastError(f"{run.path} was renamed, and a run travels by its id; rename it to {name}")
     if is_training(run):
         raise GymnastError(
             f"run {run.id} is still training, and its files change; wait for its end, or stop it with"

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from gymnast.archive.pack import held_still
-from gymnast.archive.wandb_artifact import check_name, explained
+from gymnast.archive.wandb_artifact import check_name, explained, is_name
 from gymnast.config.reading import parse_yaml
 from gymnast.errors import GymnastError, MissingExtra
 from gymnast.metrics.csv_file import read_metrics
@@ -88,7 +88,7 @@ def _known(run: RunFolder, project: str | None, entity: str | None) -> dict[str,
     """Where the run was tracked; nothing if that is another place than the one wanted."""
     known = (read_json(run.trackers_path) or {}).get("wandb")
     known = known if isinstance(known, dict) else {}
-    sound = {key: value for key, value in known.items() if isinstance(value, str)}
+    sound = {key: value for key, value in known.items() if isinstance(value, str) and is_name(value)}
     same = project in (None, sound.get("project")) and entity in (None, sound.get("entity"))
     return sound if same else {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from gymnast.errors import GymnastError
 from gymnast.runs.files import UnsafeFile, open_users_file
 from gymnast.runs.store import RunFolder
 
+# What zipfile raises for a member that makes no sense.
+DAMAGED = (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error)
 MOST_ZIP = MOST_BYTES + (1 << 30)
 
 
@@ -39,11 +42,14 @@ def unpack_run(
         source = {"source": f"file:{where}"} if origin is None else origin
 
         def opened(name: str) -> BinaryIO:
-            return cast(BinaryIO, archive.open(name))
+            try:
+                return cast(BinaryIO, archive.open(name))
+            except (*DAMAGED, OSError) as error:
+                raise BadArchive(f"{where} is damaged at {name}: {error}; get it again") from error
 
         try:
             return install_run(root, manifest, opened, where, origin=source, force=force, new_id=new_id)
-        except (zipfile.BadZipFile, EOFError) as error:
+        except DAMAGED as error:
             raise BadArchive(f"{where} is damaged: {error}; get it again") from error
 
 
@@ -51,7 +57,7 @@ def _manifest(archive: zipfile.ZipFile, where: str) -> Manifest:
     try:
         with archive.open(NAME) as member:
             manifest = read_manifest(member.read(MOST_MANIFEST), where)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+    except (*DAMAGED, OSError) as error:
         raise BadArchive(f"{where} is damaged: {error}; get it again") from error
     members = {info.filename: info.file_size for info in archive.infolist() if info.filename != NAME}
     listed = {name: facts.bytes for name, facts in manifest.files.items()}

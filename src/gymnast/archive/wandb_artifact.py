@@ -29,6 +29,12 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _INIT_SECONDS = 60.0
 _LEAST_SECONDS, _SLOWEST = 120.0, 200_000  # for an upload: at least, and bytes per second
 _RETRIES = 3
+_CUT = ("ConnectionError", "ConnectTimeout", "ReadTimeout", "ChunkedEncodingError", "IncompleteRead")
+_UNREACHABLE = re.compile(
+    r"connection refused|dial tcp|no such host|network is unreachable|did not respond in time|giving up after"
+    r"|i/o timeout|unexpected EOF|timed out",
+    re.IGNORECASE,
+)
 _PLACES = ("WANDB_DIR", "WANDB_DATA_DIR", "WANDB_CACHE_DIR", "WANDB_ARTIFACT_DIR")
 
 
@@ -69,9 +75,14 @@ def parse_source(source: str) -> WandbSource:
     return WandbSource(parts[0], parts[1], parts[2], alias or "latest")
 
 
+def is_name(text: str) -> bool:
+    """Whether a user, team, project or run on W&B could be called so."""
+    return _NAME.fullmatch(text) is not None
+
+
 def check_name(what: str, name: str | None) -> None:
     """Raise for a project or entity that W&B cannot have."""
-    if name is not None and not _NAME.fullmatch(name):
+    if name is not None and not is_name(name):
         raise GymnastError(f"--{what}: {name!r} is not a name on W&B: letters, digits, '-', '_' and '.'")
 
 
@@ -188,7 +199,7 @@ def _begin(wandb: Any, run: RunFolder, folder: Path, project: str | None, entity
 
 
 def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and _NAME.fullmatch(value) else None
+    return value if isinstance(value, str) and is_name(value) else None
 
 
 @contextmanager
@@ -199,12 +210,17 @@ def explained(what: str) -> Iterator[None]:
     except GymnastError:
         raise
     except Exception as error:  # its errors have no common base: ValueError, CommError, requests' own …
-        if (problem := login_problem(error)) is not None:
-            raise GymnastError(f"W&B: {redact(problem)}, or set WANDB_API_KEY") from error
         text = redact(" ".join(str(error).split()) or type(error).__name__)
         kind = type(error).__name__
-        if kind in ("ConnectionError", "ConnectTimeout", "ReadTimeout", "ChunkedEncodingError"):
-            text = f"the connection failed or was cut; check the network and try again ({kind})"
+        if kind in _CUT or _UNREACHABLE.search(text):
+            text = "W&B could not be reached, or the connection was cut; check the network and try again"
+        elif (problem := login_problem(error)) is not None:
+            raise GymnastError(f"W&B: {redact(problem)}, or set WANDB_API_KEY") from error
+        elif "uploadFiles" in text:
+            text = (
+                "the upload was refused or cut, so nothing was archived; look at the storage of the account"
+            )
+            text += " and at the network, and try again"
         elif "not found" in text:
             text += "; check its name, and that you are logged in to an account that may see it"
         raise GymnastError(f"W&B: {what}: {text if len(text) < 300 else text[:299] + '…'}") from error

@@ -97,7 +97,7 @@ def _problem(member: zipfile.ZipInfo) -> str | None:
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind == stat.S_IFLNK:
         return "is a link"
-    if kind not in (0, stat.S_IFREG) or member.is_dir() or member.external_attr & 0x10:
+    if kind not in (0, stat.S_IFREG) or name.endswith("/") or member.external_attr & 0x10:
         return "is not a plain file"
     most = MOST_MANIFEST if name == NAME else most_bytes(name)
     if most is None or member.filename != name:

@@ -56,7 +56,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "metrics": ("gymnast.cli.metrics:metrics", "Explain what is recorded."),
     "mcp": ("gymnast.cli.mcp:mcp", "Let an assistant train, watch and evaluate agents (MCP server)."),
-    "wandb": ("gymnast.cli.wandb:app", "Set up a dashboard on Weights & Biases."),
+    "wandb": ("gymnast.cli.wandb:app", "A dashboard on Weights & Biases, and old runs there."),
 }
 
 _OWN_COMMAND = re.compile(rf"(?<![\w/.-])gymnast(?= (?:{'|'.join(COMMANDS)})\b)")

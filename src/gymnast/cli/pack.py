@@ -76,6 +76,8 @@ def show_arrived(arrived: ArrivedRun, runs_dir: Path | None, as_json: bool) -> N
     trust = " --trust" if arrived.needs_trust else ""
     where = option_for(runs_dir)
     echo(f"run      {arrived.run} in {arrived.path}")
+    if arrived.problem is not None:
+        echo(f"problem  {arrived.problem}", style="yellow", wrap=True)
     for access in arrived.needs_trust:
         echo(f"trust    {access}", style="yellow", wrap=True)
     echo(f"evaluate {program()} eval {arrived.run}{where}{trust}")

@@ -23,8 +23,8 @@ _NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 def read_token() -> tuple[str, bool]:
-    """(the token of the environment, False), or (a new one, True)."""
-    given = os.environ.get(TOKEN_VARIABLE, "")
+    """(the token of the environment, False), or (a new one, True). Trainings do not inherit it."""
+    given = os.environ.pop(TOKEN_VARIABLE, "")
     if not given:
         return secrets.token_urlsafe(32), True
     if len(given) < _SHORTEST_TOKEN or not given.isascii() or not given.isprintable() or " " in given:

@@ -21,6 +21,11 @@ _MOST_ROWS = 1000
 _PAGES = ("guide", "settings", "metrics", "alerts")
 
 
+def page_names() -> list[str]:
+    """The pages that there are; of an alert its id."""
+    return [*_PAGES, *(rule.id for rule in api.list_rules())]
+
+
 def page_named(name: str) -> str:
     """One of _PAGES, or the page of an alert."""
     if name == "guide":
@@ -31,9 +36,8 @@ def page_named(name: str) -> str:
         return api.metrics_page()
     if name == "alerts":
         return api.alert_pages()["alerts.md"]
-    ids = [rule.id for rule in api.list_rules()]
-    if name not in ids:
-        known = did_you_mean(name, [*_PAGES, *ids])
+    if name not in page_names():
+        known = did_you_mean(name, page_names())
         raise GymnastError(f"no page {name!r}{known}; there are {', '.join(_PAGES)} and the ids of alerts")
     return api.alert_page(name)
 

@@ -7,6 +7,7 @@ from typing import Any
 from mcp.server import MCPServer
 
 from gymnast import __version__
+from gymnast.mcp.completions import add_completions
 from gymnast.mcp.instructions import INSTRUCTIONS
 from gymnast.mcp.prompts import Prompts
 from gymnast.mcp.resources import add_resources
@@ -48,6 +49,7 @@ def build_server(serving: Serving) -> MCPServer[Any]:
         subscriptions=False,
     )
     add_resources(server, serving)
+    add_completions(server, serving)
     for prompt in Prompts(serving).all():
         server.add_prompt(prompt)
     return server

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from typing import Any
 
 from gymnast import api
 from gymnast.errors import GymnastError
+from gymnast.mcp.serving import START
 
-_WAIT_SECONDS = 1.5  # for the run to exist; most need less
+_WAIT_SECONDS = 1.6  # from the call, for the run to exist; most need less
 _MOST_REMEMBERED = 100
-PREFIX = "start-"
 
 
 class Starts:
@@ -23,15 +24,15 @@ class Starts:
         self._pending: dict[str, Future[str]] = {}
         self._lock = threading.Lock()
 
-    def begin(self, order: dict[str, Any]) -> tuple[str, str]:
+    def begin(self, order: dict[str, Any], called: float) -> tuple[str, str]:
         """Start what `api.start_detached` starts: (the run's id, 'running'), or (a start's id,
         'starting')."""
         future: Future[str] = Future()
         threading.Thread(target=_start, args=(future, order), daemon=True).start()
         try:
-            return future.result(_WAIT_SECONDS), "running"
+            return future.result(max(0.0, called + _WAIT_SECONDS - time.monotonic())), "running"
         except NotYet:
-            start = f"{PREFIX}{secrets.token_hex(4)}"
+            start = f"{START}{secrets.token_hex(4)}"
             with self._lock:
                 self._pending[start] = future
                 while len(self._pending) > _MOST_REMEMBERED:

@@ -92,20 +92,11 @@ def _description(facts: RunFacts) -> str:
 def _use(card: CardFacts) -> list[str]:
     run = card.facts.run.id
     trust = " --trust" if card.imports else ""
-    lines = [
-        "## Use it",
-        "",
-        "```sh",
-        "pip install 'gymnast[hub,video]'",
-        "```",
-        "",
-        "Then two commands:",
-        "",
-    ]
+    lines = ["## Use it", "", "With Gymnast installed, and its extras `hub` and `video`:", ""]
     lines += ["```sh", f"gymnast pull hf:{card.repo}", f"gymnast video record {run}{trust}", "```", ""]
     lines += ["And as any run of your own:", "", "```sh"]
     commands = {
-        f"gymnast eval {run} --episodes 100{trust}": "the score below",
+        f"gymnast eval {run} --episodes {_each(card.score)}{trust}": "the score below",
         f"gymnast train --resume {run}{trust}": "train it further",
     }
     reference = clean(card.facts.run.name, 120)
@@ -123,6 +114,13 @@ def _use(card: CardFacts) -> list[str]:
         lines += ["model, and `--trust` lets it be imported."]
     lines += ["", "The files are plain data (safetensors, JSON, CSV, YAML): loading them runs no code."]
     return lines
+
+
+def _each(score: PublishedScore | None) -> int:
+    """How many episodes give the same score again; of a mix, of each task."""
+    if score is None or score.episodes is None or not score.fresh:
+        return 100
+    return score.episodes // max(1, len(score.tasks))
 
 
 def _score(card: CardFacts) -> list[str]:

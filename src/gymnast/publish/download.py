@@ -25,8 +25,9 @@ def pull_from_hub(
     sizes = {sibling.rfilename: sibling.size for sibling in info.siblings or []}
     if NAME not in sizes:
         raise HubError(_not_ours(where, sizes))
-    if (sizes[NAME] or 0) > MOST_MANIFEST:
-        raise HubError(f"{where}: its {NAME} has {sizes[NAME]:,} bytes, more than the {MOST_MANIFEST:,} read")
+    size = sizes[NAME]
+    if size is None or size > MOST_MANIFEST:
+        raise HubError(f"{where}: its {NAME} has {size} bytes, more than the {MOST_MANIFEST:,} that are read")
     with hidden_folder(root) as scratch:
 
         def fetched(name: str) -> Path:
@@ -51,7 +52,7 @@ def _compare(manifest: Manifest, sizes: dict[str, int | None], where: str) -> No
     for name, facts in manifest.files.items():
         if name not in sizes:
             raise HubError(f"{where} is incomplete: {name} is missing there")
-        if sizes[name] not in (None, facts.bytes):
+        if sizes[name] != facts.bytes:
             raise HubError(f"{where}: {name} has another size than its list says; it was changed since")
 
 

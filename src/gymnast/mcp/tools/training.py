@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ from pydantic import Field
 
 from gymnast import api
 from gymnast.errors import GymnastError
-from gymnast.mcp.serving import Serving
+from gymnast.mcp.serving import START, Serving
 from gymnast.mcp.starts import Starts
 from gymnast.mcp.tool import ENDS, WRITES, tool
 from gymnast.mcp.tools.configs import Overrides
@@ -55,7 +56,7 @@ class TrainingTools:
         """Start a training in the background and return at once; follow it with watch_run. Name a reference
         (CartPole-v1:ppo), or an earlier run with `like_run` to train its settings again with changes.
         `init_from`: RUN or RUN/CHECKPOINT whose weights to begin with."""
-        serving = self._serving
+        serving, called = self._serving, time.monotonic()
         serving.refuse_crowd()
         if bool(reference) == bool(like_run):
             raise GymnastError("give a reference or like_run: one of the two")
@@ -68,6 +69,7 @@ class TrainingTools:
             api.check_reference(reference, config_dirs=serving.config_dirs, trust=serving.trust)
         start = api.outside_checkpoint(init_from, runs_dir=serving.runs_dir) if init_from else None
         return self._begin(
+            called,
             [reference, *texts],
             {"--max-env-steps": max_env_steps, "--wall-time": wall_time, "--init-from": start},
             {
@@ -90,7 +92,7 @@ class TrainingTools:
     ) -> Started:
         """Resume a run that has ended from its last checkpoint, with changed settings or a larger total
         budget if given; or let a paused run continue. Returns at once."""
-        serving = self._serving
+        serving, called = self._serving, time.monotonic()
         folder = serving.run(run)
         state = api.run_state(folder)
         if state.state == "paused":
@@ -103,6 +105,7 @@ class TrainingTools:
         serving.refuse_crowd()
         texts = _as_texts(api.check_settings(overrides, trust=serving.trust))
         return self._begin(
+            called,
             ["--resume", folder.id, *texts],
             {"--max-env-steps": max_env_steps, "--wall-time": wall_time},
             {
@@ -124,17 +127,22 @@ class TrainingTools:
         if run.startswith("job-"):
             job = api.stop_job(run, runs_dir=serving.runs_dir)
             return Stopped(job.id, job.state, "", None, None)
-        folder = serving.run(run)
+        started = self._starts.run_of(run) if run.startswith(START) else None
+        folder = serving.run(started or run)
         try:
             entry = api.pause_run(folder, timeout=30) if pause else api.stop_run(folder, timeout=30)
         except api.NotAnswered as late:
             return Stopped(folder.id, "stopping", str(late), None, None)
         return Stopped(entry.id, entry.state, entry.reason or "", entry.env_steps, entry.best_score)
 
-    def _begin(self, words: list[str], options: dict[str, Any], order: dict[str, Any]) -> Started:
+    def _begin(
+        self, called: float, words: list[str], options: dict[str, Any], order: dict[str, Any]
+    ) -> Started:
         given = [text for name, value in options.items() if value is not None for text in (name, str(value))]
         command = ["gymnast", "train", *words, *given]
-        started = self._starts.begin({**order, "runs_dir": self._serving.runs_dir, "command": command})
+        started = self._starts.begin(
+            {**order, "runs_dir": self._serving.runs_dir, "command": command}, called
+        )
         return Started(*started, shlex.join(command), _NEXT)
 
 

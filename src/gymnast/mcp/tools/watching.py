@@ -14,8 +14,8 @@ from pydantic import Field
 
 from gymnast import api
 from gymnast.errors import GymnastError, cut
-from gymnast.mcp.serving import Serving
-from gymnast.mcp.starts import PREFIX, Starts
+from gymnast.mcp.serving import START, Serving
+from gymnast.mcp.starts import Starts
 from gymnast.mcp.tool import READS, tool
 from gymnast.redact import redact
 from gymnast.runs.store import RunFolder
@@ -73,7 +73,7 @@ class WatchingTools:
         something changes (it ends, a better score, an alert), at most wait_seconds. Pass the env_steps of the
         last answer as since_step to hear only of what is new."""
         until = time.monotonic() + wait_seconds
-        if run.startswith(PREFIX):
+        if run.startswith(START):
             found = await anyio.to_thread.run_sync(self._starts.run_of, run)
             while found is None and time.monotonic() < until:
                 await anyio.sleep(_LOOK_SECONDS)
