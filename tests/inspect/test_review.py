@@ -17,7 +17,7 @@ from gymnast.review.kept import read_review
 from gymnast.runs.store import RunFolder
 from gymnast.web.server import PageServer
 from llm_server import REVIEW, Handler, LLMServer, llm_server, status, streamed
-from pages import client_of, wait_until
+from pages import client_of, serving, wait_until
 
 KEY = "unusual-key-0123456789-abcdef"
 PROPOSALS = [
@@ -231,9 +231,32 @@ def test_to_leave_cancels_the_question(
     assert asked(client, run, model)[-1][0] == "review"  # and there is room for another
 
 
+def test_a_server_that_ends_waits_for_no_model(run: str, runs: Path, model: LLMServer) -> None:
+    left = threading.Event()
+
+    def silent_until_left(handler: Handler) -> None:
+        handler.begin_stream()
+        if handler.connection.recv(1) == b"":
+            left.set()
+
+    model.turns[:] = [silent_until_left]
+    body = {"host": model.url.removeprefix("http://")}
+    with serving(api.inspector_server(runs, port=0)) as server, client_of(server) as client:
+        opened = client.stream("POST", f"/api/runs/{run}/review", json=body)
+        assert opened.__enter__().status_code == 200
+        wait_until(lambda: model.questions)
+        server.stop()
+        assert left.wait(15)
+
+
 def test_only_a_few_at_once(client: httpx2.Client, run: str, model: LLMServer) -> None:
     ended = threading.Event()
-    model.turns[:] = [lambda handler: (handler.begin_stream(), ended.wait(30))[0]]
+
+    def wait(handler: Handler) -> None:
+        handler.begin_stream()
+        ended.wait(30)
+
+    model.turns[:] = [wait]
     body = {"host": model.url.removeprefix("http://")}
     opened = [client.stream("POST", f"/api/runs/{run}/review", json=body) for _ in range(4)]
     try:
@@ -312,10 +335,30 @@ def test_a_proposal_is_started(client: httpx2.Client, run: str, runs: Path) -> N
     assert answer.status_code == 201, answer.text
     started = RunFolder(runs / answer.json()["run"])
     try:
-        wait_until(lambda: api.run_state(started).status != "running")
+        wait_until(lambda: not started.is_locked())
         assert api.run_state(started).status == "finished"
         config = api.run_details(started).settings
         assert (config["seed"], config["budget.env_steps"], config["eval.episodes"]) == (3, 1024, 5)
         assert "seed=3" in json.dumps(started.info())
     finally:
         api.delete_runs([started.id], runs_dir=runs)
+
+
+def test_a_run_without_a_preset_starts_from_its_own_file(
+    client: httpx2.Client, runs: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "env: {id: CartPole-v1, n_envs: 2, backend: sync}\nbudget: {env_steps: 512}\neval: {every: 0}\n"
+    )
+    made = [api.train(own, runs_dir=runs).id]
+    try:
+        answer = client.post(f"/api/runs/{made[0]}/review/start", json={"overrides": ["seed=5"]})
+        assert answer.status_code == 201, answer.text
+        made.append(answer.json()["run"])
+        started = RunFolder(runs / made[1])
+        wait_until(lambda: not started.is_locked())
+        first, second = (api.run_details(RunFolder(runs / name)).settings for name in made)
+        assert {key: second[key] for key in second if second[key] != first.get(key)} == {"seed": 5}
+    finally:
+        api.delete_runs(made, runs_dir=runs)

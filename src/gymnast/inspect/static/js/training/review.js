@@ -26,7 +26,7 @@ export function mountReview(element, app) {
   const result = h("div", { class: "review-result" });
   element.append(h("section", { class: "panel block review" },
     h("h3", {}, "Review by a language model"),
-    h("p", { class: "muted" }, "Of this run are sent: its report, the description of its environment, the settings that can be changed, and the end of its log. Nothing is sent before you ask."),
+    h("p", { class: "muted" }, "What is sent: the run's report, the description of its environment, the settings that can be changed, and the end of its log. Nothing is sent before you ask."),
     facts, missing, form, bundle(run, leaving.signal), problem), live, result);
 
   const look = async () => {
@@ -62,7 +62,7 @@ export function mountReview(element, app) {
     setText(state, `asking ${preview.model} at ${preview.host}…`);
     live.replaceChildren();
     clear(result);
-    Object.assign(cancel, { hidden: false });
+    cancel.hidden = false;
     ask.disabled = true;
     try {
       const body = await postStream(address(["runs", run, "review"]), { model: preview.model, host: preview.host }, { signal: asking.signal });
