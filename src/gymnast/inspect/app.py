@@ -19,6 +19,7 @@ from gymnast.inspect.insight_routes import insight_routes
 from gymnast.inspect.jobs import Jobs
 from gymnast.inspect.live import follow
 from gymnast.inspect.loaded import LoadedRecordings
+from gymnast.inspect.review_routes import review_routes
 from gymnast.web.assets import SHARED, Assets, answer_file
 from gymnast.web.guard import ERROR_HANDLERS, Guarded, log_in, socket_route
 from gymnast.web.security import Access, Refused
@@ -51,6 +52,7 @@ def _routes(access: Access) -> list[BaseRoute]:
         *curve_routes.ROUTES,
         *recording_routes.ROUTES,
         *insight_routes(),
+        *review_routes(),
         socket_route("/api/live", access, follow),
         Route("/plotly.min.js", show_plotly),
         Assets({"/": STATIC, "/assets/": STATIC, "/web/": SHARED}).route(),

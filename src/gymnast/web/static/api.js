@@ -57,6 +57,9 @@ export const post = async (path, body = {}, options = {}) =>
   (await request(path, { ...options, method: "POST", body })).json();
 export const postBinary = async (path, body = {}, options = {}) =>
   (await request(path, { ...options, method: "POST", body })).arrayBuffer();
+/** The body as it comes, a ReadableStream: EventSource could not send the token. */
+export const postStream = async (path, body = {}, options = {}) =>
+  (await request(path, { ...options, method: "POST", body })).body;
 export const remove = async (path) => (await request(path, { method: "DELETE" })).json();
 
 /** `/api/…` with parts that may contain anything, and a query without its empty values. */

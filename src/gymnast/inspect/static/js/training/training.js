@@ -7,10 +7,11 @@ import { mountAlerts } from "./alerts.js";
 import { mountCurves } from "./curves.js";
 import { mountDistributions } from "./distributions.js";
 import { mountReport } from "./report.js";
+import { mountReview } from "./review.js";
 import { Series } from "./series.js";
 import { mountSettings } from "./settings.js";
 
-const PARTS = [["curves", "Curves"], ["distributions", "Distributions"], ["settings", "Settings"], ["videos", "Videos"], ["report", "Report"]];
+const PARTS = [["curves", "Curves"], ["distributions", "Distributions"], ["settings", "Settings"], ["videos", "Videos"], ["report", "Report"], ["review", "Review"]];
 const CONTROLS = [["checkpoint", "Checkpoint"], ["evaluate", "Evaluate"], ["pause", "Pause"], ["resume", "Resume"], ["stop", "Stop"]];
 
 export function mountTraining(element, app, { onConnection }) {
@@ -83,6 +84,7 @@ export function mountTraining(element, app, { onConnection }) {
       return mountSettings(content, app.details, others);
     }
     if (part === "videos") return videos(content, app.details);
+    if (part === "review") return mountReview(content, app);
     if (app.details.has_report === false) { content.append(h("p", { class: "nothing" }, "This run has no report yet: one is written when it ends, or by `gymnast report`.")); return null; }
     return mountReport(content, run);
   };
@@ -132,7 +134,7 @@ export function mountTraining(element, app, { onConnection }) {
       alertView.show(details.alerts ?? [], details.run.env_steps);
     } else show();
   });
-  app.on("compared", () => { watch(); show(); });
+  app.on("compared", () => { watch(); if (part !== "review") show(); }); // a question under way is not lost
   return {
     visible(now) {
       if (inSight === now) return;
