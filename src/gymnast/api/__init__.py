@@ -254,8 +254,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "roms": "Game GameDetails ImportedRoms import_roms list_games show_game count_known_games",
     "trackers": "ExportedMetrics export_metrics wandb_dashboard",
     "publishing": "Publication publish_run pull_run",
-    "archiving": "ArchivedRun ArrivedRun PackedRun archive_run pack_run sync_to_wandb"
-    " unpack_run",
+    "archiving": "ArchivedRun ArrivedRun PackedRun archive_run pack_run sync_to_wandb unpack_run",
     "doctor": "PROBE_TITLES Examination Finding ProbeResult examine examine_algorithms",
     "audit": "RewardAudit audit_env_rewards audit_run_rewards audit_text names_a_run",
     "insight": "look_inside what_can_be_seen grad_cam integrated_gradients occlusion layer_activations"
