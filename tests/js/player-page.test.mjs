@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HeldKeys, meaning } from "../../src/gymnast/play/static/js/held.js";
 import { Rate } from "../../src/gymnast/play/static/js/rate.js";
-import { choiceRows, driversText, ledger, readSeed, shortNumber, veilOf } from "../../src/gymnast/play/static/js/texts.js";
+import { choiceRows, driversText, keysNote, ledger, readSeed, shortNumber, veilOf } from "../../src/gymnast/play/static/js/texts.js";
 
 const controls = { take_over: { code: "Tab" }, pause: { code: "Escape", key: "Esc" } };
 
@@ -72,6 +72,13 @@ test("the rate is of the last seconds and starts over with an episode", () => {
   assert.ok(Math.abs(shown - 50) < 1e-9);
   assert.equal(rate.add(2.1, 0), null);
   assert.equal(rate.add(2.2, 5), null, "too short to say");
+});
+
+test("how the keys are meant is said", () => {
+  assert.match(keysNote({ turn_based: true, neutral: false, combines: false }), /waits/);
+  assert.match(keysNote({ turn_based: false, neutral: false, combines: false }), /repeated/);
+  assert.match(keysNote({ turn_based: false, neutral: true, combines: true }), /together/);
+  assert.match(keysNote({ turn_based: false, neutral: true, combines: false }), /last counts/);
 });
 
 test("who drove is said in words", () => {

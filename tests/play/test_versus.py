@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import time
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -17,6 +21,7 @@ from gymnast.runs.trust import load_run_config
 pytest.importorskip("pettingzoo")
 pytest.importorskip("multi_agent_ale_py")
 pytest.importorskip("ale_py")
+ConnectionClosed = pytest.importorskip("websockets.exceptions").ConnectionClosed
 versus = pytest.importorskip("gymnast.play.versus")
 OBJECTS = {
     "env.n_envs": 2,
@@ -80,6 +85,30 @@ def test_a_person_moves_the_left_paddle_and_the_policy_the_right(pong_runs: Path
     assert session.driver == "policy"
     session.close()
     game.close()
+
+
+def test_keys_of_the_page_reach_the_other_side(pong_runs: Path, play: Any, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    connect = pytest.importorskip("websockets.sync.client").connect
+    words = ("@last", "--runs-dir", pong_runs, "--versus", "--record", "duel", "--max-steps", 20, "--seed", 3)
+    playing = play(*words)
+    parts = urlsplit(playing.url)
+    with connect(f"ws://{parts.netloc}/api/play", origin=f"http://{parts.netloc}") as socket:
+        socket.send(json.dumps({"token": parts.fragment.removeprefix("token=")}))
+        hello = json.loads(socket.recv(timeout=30))["hello"]
+        assert hello["versus"]
+        assert "console" in hello["note"], "it says that the policy is off its distribution"
+        while playing.process.poll() is None:  # as the page does, every 50 ms
+            try:
+                socket.send(json.dumps({"keys": ["ArrowUp"]}))
+            except ConnectionClosed:
+                break
+            time.sleep(0.05)
+    code, printed = playing.finish()
+    assert code == 0, printed
+    trace = api.load_trace(tmp_path / "duel.trace")
+    assert [info["rival"] for info in trace.infos[-5:]] == ["RIGHT"] * 5
+    assert {info["driver"] for info in trace.infos} == {"policy"}
 
 
 def test_against_the_policy_nobody_else_drives(pong_runs: Path) -> None:

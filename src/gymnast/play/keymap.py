@@ -102,6 +102,11 @@ class KeyMap:
         """Whether holding no key is an action too."""
         return not self._names.discrete or frozenset() in self._buttons
 
+    @property
+    def combines(self) -> bool:
+        """Whether keys held together do something else than each of them."""
+        return not self._names.discrete or any(len(buttons) > 1 for buttons in self._buttons)
+
     def action(self, held: Sequence[str], mask: np.ndarray | None = None) -> np.ndarray | None:
         """The action [K] of the keys held, oldest first, as a mask [M] allows; None: they mean nothing."""
         pressed = [self._of_key[key] for key in held if key in self._of_key]

@@ -35,6 +35,7 @@ def about_game(game: Game) -> dict[str, Any]:
         "parts": ["env", *game.env.envs.reward_parts] if game.env.envs.reward_parts else [],
         "bindings": shown_bindings(game.keymap),
         "neutral": game.keymap.has_neutral,
+        "combines": game.keymap.combines,
         "controls": {
             name: {"code": KEYS[key].code, "key": KEYS[key].shown, "does": does}
             for name, (key, does) in CONTROLS.items()

@@ -6,6 +6,7 @@ opponent in training was the console itself, so a person is a stranger to it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -129,7 +130,9 @@ def _make(module: str) -> Any:
 
     import ale_py
 
-    made = import_module(f"pettingzoo.atari.{module}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it has a registry too, by now
+        made = import_module(f"pettingzoo.atari.{module}")
     # ale-py brings the games along: nothing needs to be downloaded.
     return made.parallel_env(num_players=2, auto_rom_install_path=str(Path(ale_py.__file__).parent))
 

@@ -2,7 +2,7 @@
 
 import { Rate } from "./rate.js";
 import { Strip } from "./strip.js";
-import { capital, choiceRows, driversText, ledger, shortNumber, veilOf } from "./texts.js";
+import { capital, choiceRows, driversText, keysNote, ledger, shortNumber, veilOf } from "./texts.js";
 
 const DRIVER_NAMES = { policy: "Policy", random: "Random", human: "You" };
 
@@ -83,7 +83,7 @@ export class Panels {
         return row;
       }),
     );
-    const hold = about.turn_based ? "Every step waits for a key." : about.neutral ? "Keys may be held together." : "Without a key the last action is repeated.";
+    const hold = keysNote(about);
     byId("keys-note").textContent = about.note ? `${hold} ${about.note}` : hold;
     byId("control-keys").replaceChildren(
       ...Object.values(about.controls).map(({ key, does }) =>

@@ -65,3 +65,10 @@ export function driversText(drivers) {
   if (names.length < 2) return names.map(([name]) => (name === "human" ? "you" : name)).join("");
   return names.map(([name, steps]) => `${name === "human" ? "you" : name} ${steps}`).join(", ");
 }
+
+/** How the keys are meant. */
+export function keysNote({ turn_based: turns, neutral, combines }) {
+  if (turns) return "Every step waits for a key.";
+  if (!neutral) return "Without a key the last action is repeated.";
+  return combines ? "Keys may be held together." : "The key that was pressed last counts.";
+}
