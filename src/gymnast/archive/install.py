@@ -14,6 +14,7 @@ from gymnast.archive.manifest import BadArchive, Manifest
 from gymnast.archive.pack import file_facts
 from gymnast.errors import GymnastError, RunFailed
 from gymnast.runs import registry
+from gymnast.runs.adopt import adopt_run, draft_folder
 from gymnast.runs.checkpoint import DamagedCheckpoint, best_checkpoint, list_checkpoints, verify
 from gymnast.runs.files import (
     fsync_folder,
@@ -25,7 +26,7 @@ from gymnast.runs.files import (
     write_atomic,
     write_failed,
 )
-from gymnast.runs.store import RunFolder, adopt_run, draft_folder, free_id, now, open_run
+from gymnast.runs.store import RunFolder, free_id, now, open_run
 from gymnast.video.record import link_best, video_path
 
 Opened = Callable[[str], BinaryIO]  # the content of a file of the manifest

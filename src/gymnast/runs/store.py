@@ -58,8 +58,8 @@ from gymnast.runs.files import (
 )
 
 RUN_ID = re.compile(r"[a-z][a-z0-9]{7}")
-_UNFINISHED = ".new-"  # hidden until complete
-_DOOMED = ".gone-"  # hidden while being deleted
+UNFINISHED = ".new-"  # hidden until complete
+DOOMED = ".gone-"  # hidden while being deleted
 _STALE_SECONDS = 3600.0
 _LOCK_SECONDS = 2.0
 
@@ -267,9 +267,9 @@ def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, 
     unfinished: Path | None = None
     try:
         root.mkdir(parents=True, exist_ok=True)
-        _sweep(root)
-        run = RunFolder(root / _new_id(root))
-        unfinished = root / f"{_UNFINISHED}{run.id}"
+        sweep(root)
+        run = RunFolder(root / free_id(root))
+        unfinished = root / f"{UNFINISHED}{run.id}"
         draft = RunFolder(unfinished)
         draft.checkpoints.mkdir(parents=True)
         write_atomic(draft.config_path, config_yaml_text, sync_folder=False)
@@ -298,7 +298,7 @@ def run_folders(root: Path) -> list[RunFolder]:
         return []
     except OSError as error:
         raise GymnastError(f"the runs folder {root} cannot be read: {error.strerror}") from error
-    return [run for run in (RunFolder(root / name) for name in names) if _is_run(run)]
+    return [run for run in (RunFolder(root / name) for name in names) if is_run(run)]
 
 
 def open_run(root: Path, run_id: str) -> RunFolder:
@@ -307,54 +307,16 @@ def open_run(root: Path, run_id: str) -> RunFolder:
         raise GymnastError(f"{run_id!r} is not a run id: eight lower-case letters and digits, a letter first")
     run = RunFolder(root / run_id)
     run.refuse_link()
-    if not _is_run(run):
+    if not is_run(run):
         ids = [known.id for known in run_folders(root)]
         raise GymnastError(f"no run {run_id!r} in {root}{did_you_mean(run_id, ids)}")
-    return run
-
-
-def draft_folder(root: Path, name: str) -> RunFolder:
-    """A new hidden folder beside the runs, for one that is put together there and then adopted."""
-    _sweep(root)
-    draft = RunFolder(root / f"{_UNFINISHED}{name}")
-    draft.path.mkdir()
-    return draft
-
-
-def free_id(root: Path) -> str:
-    """An id that no run has."""
-    return _new_id(root)
-
-
-def adopt_run(draft: RunFolder, root: Path, run_id: str, *, replace: bool) -> RunFolder:
-    """Make a draft the run of this id in one move; with `replace` it takes the place of one that has it."""
-    if not RUN_ID.fullmatch(run_id):
-        raise GymnastError(f"{run_id!r} is not a run id")
-    run = RunFolder(root / run_id)
-    run.refuse_link()
-    doomed = root / f"{_DOOMED}{run_id}"
-    with run.lock() if replace and _is_run(run) else nullcontext():
-        try:
-            if replace and _is_run(run):
-                remove_tree(doomed)
-                run.path.rename(doomed)
-            try:
-                draft.path.rename(run.path)
-            except OSError:
-                if os.path.lexists(doomed):
-                    doomed.rename(run.path)
-                raise
-        except OSError as error:
-            raise GymnastError(f"run {run_id} cannot be put into {root}: {error.strerror}") from error
-    remove_tree(doomed)
-    fsync_folder(root)
     return run
 
 
 def delete_run(run: RunFolder) -> None:
     """Remove a run for good, unless it is being trained. Where a link is in its folder, the link goes."""
     run.refuse_link()
-    doomed = run.root / f"{_DOOMED}{run.id}"
+    doomed = run.root / f"{DOOMED}{run.id}"
     lock_is_sound = is_regular(run.lock_path) or not os.path.lexists(run.lock_path)
     with run.lock() if lock_is_sound else nullcontext():  # nobody can hold a lock that is not a file
         remove_tree(doomed)  # left by a process that was killed, or put there
@@ -389,7 +351,7 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_run(run: RunFolder) -> bool:
+def is_run(run: RunFolder) -> bool:
     """Whether its folder has a run.json; one that may not be looked into may have one."""
     try:
         os.lstat(run.info_path)
@@ -400,7 +362,8 @@ def _is_run(run: RunFolder) -> bool:
     return True
 
 
-def _new_id(root: Path) -> str:
+def free_id(root: Path) -> str:
+    """An id that no run has."""
     # The system's generator: ids must differ between runs that use the same seed.
     draw = random.SystemRandom()
     while True:
@@ -411,9 +374,9 @@ def _new_id(root: Path) -> str:
             return run_id
 
 
-def _sweep(root: Path) -> None:
+def sweep(root: Path) -> None:
     """Remove what killed processes left half made or half deleted."""
-    for prefix in (_UNFINISHED, _DOOMED):
+    for prefix in (UNFINISHED, DOOMED):
         for path in root.glob(f"{prefix}*"):
             with suppress(OSError):  # another process may be sweeping too
                 if time.time() - path.lstat().st_mtime > _STALE_SECONDS:
