@@ -185,8 +185,11 @@ def test_a_failure_is_said_and_can_be_asked_again(page: Page, model: LLMServer, 
     ask.click()
     expect(page.locator(".review .problem")).to_contain_text("wants a key")
     gate.open.set()
+    page.fill('.review-form input[name="model"]', "large-2")
+    expect(page.locator(".review-facts")).to_contain_text("large-2")
     ask.click()
     expect(page.locator(".review-done")).to_be_visible()
+    assert [sent.body["model"] for sent in model.questions] == ["small-1", "large-2"]
     expect(page.locator(".review .problem")).to_be_hidden()
 
 
@@ -203,7 +206,6 @@ def test_without_a_key_the_text_is_offered(
     expect(missing).to_contain_text("GYMNAST_LLM_MODEL")
     expect(page.locator(".review-form button[type=submit]")).to_be_disabled()
     page.fill('.review-form input[name="model"]', "claude-sonnet-4-5")
-    page.keyboard.press("Tab")
     expect(missing).to_contain_text("ANTHROPIC_API_KEY")
     expect(page.locator(".review-facts")).to_contain_text("api.anthropic.com")
     text = api.review_bundle(run, runs_dir=runs).chat

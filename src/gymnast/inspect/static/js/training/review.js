@@ -12,10 +12,11 @@ export function mountReview(element, app) {
   let asking = null; // of the question under way
   let preview = null;
   let looked = 0;
+  let soon = null;
 
   const facts = h("dl", { class: "figures review-facts" });
   const missing = h("div", { class: "review-missing" });
-  const model = h("input", { name: "model", "aria-label": "Model", placeholder: "model", spellcheck: "false", autocomplete: "off", maxlength: "200", onchange: () => look() });
+  const model = h("input", { name: "model", "aria-label": "Model", placeholder: "model", spellcheck: "false", autocomplete: "off", maxlength: "200", oninput: () => lookSoon() });
   const ask = h("button", { type: "submit", class: "primary", disabled: true }, "Ask");
   const cancel = h("button", { type: "button", hidden: true, onclick: () => asking?.abort() }, "Cancel");
   const state = h("span", { class: "muted small", role: "status" });
@@ -42,6 +43,13 @@ export function mountReview(element, app) {
     } catch (error) {
       if (error.name !== "AbortError" && own === looked) setText(problem, error.message);
     }
+  };
+  const lookSoon = () => { // who is asked may depend on the model: nothing can be sent before that is shown
+    looked += 1;
+    preview = null;
+    ask.disabled = true;
+    clearTimeout(soon);
+    soon = setTimeout(look, 300);
   };
   const showPreview = () => {
     const pair = (name, value, title) => h("div", { title }, h("dt", {}, name), h("dd", { class: "number" }, value));
@@ -108,7 +116,7 @@ export function mountReview(element, app) {
   };
   look();
   showKept();
-  return { destroy: () => leaving.abort() };
+  return { destroy: () => { clearTimeout(soon); leaving.abort(); } };
 }
 
 /** The text for any chat, which needs no key. */
