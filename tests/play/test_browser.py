@@ -76,7 +76,7 @@ def drivers(trace: Any) -> list[str]:
 
 
 def test_a_person_plays_an_episode_of_cartpole(play: Play, tab: Any, tmp_path: Path) -> None:
-    playing = play("CartPole-v1:ppo", "--record", "pole", "--episodes", 1, "--seed", 3, "--fps", 20)
+    playing = play("CartPole-v1:ppo", "--record", "pole", "--episodes", 1, "--seed", 3, "--fps", 8)
     page = tab(playing.url)
     assert "Press a key of the game" in page.inner_text("#veil")
     assert number(page, "step") == 0
@@ -100,18 +100,18 @@ def test_a_person_plays_an_episode_of_cartpole(play: Play, tab: Any, tmp_path: P
 
 def test_taking_over_in_the_middle_and_handing_back(play: Play, tab: Any, runs: Path, tmp_path: Path) -> None:
     own = labels(api.record_trace("@last", seed=3, frames=False, runs_dir=runs))
-    playing = play("@last", "--runs-dir", runs, "--record", "shared", "--seed", 3, "--fps", 25)
+    playing = play("@last", "--runs-dir", runs, "--record", "shared", "--seed", 3, "--fps", 8)
     page = tab(playing.url)
     until_step(page, 8)
+    assert page.inner_text("#choices").count("%") == 2
     page.keyboard.down("ArrowLeft")
     page.keyboard.press("Tab")
     until(page, "document.body.dataset.driver === 'human'")
-    until_step(page, number(page, "step") + 3)
+    until_step(page, number(page, "step") + 2)  # more would fell the pole
     page.keyboard.press("Tab")
     page.keyboard.up("ArrowLeft")
     until(page, "document.body.dataset.driver === 'policy'")
     until_step(page, number(page, "step") + 4)
-    assert page.inner_text("#choices").count("%") == 2
     page.click("#quit")
     code, printed = playing.finish()
     assert code == 0, printed

@@ -101,18 +101,18 @@ def test_a_person_plays_an_episode_in_a_window(play: Play, display: str, tmp_pat
 def test_taking_over_in_a_window_and_closing_it(play: Play, display: str, runs: Path, tmp_path: Path) -> None:
     trace = api.record_trace("@last", seed=3, frames=False, runs_dir=runs)
     own = [trace.labels[row] for row in trace.steps]
-    words = ("@last", "--runs-dir", runs, "--window", "--record", "shared", "--seed", 3, "--fps", 15)
+    words = ("@last", "--runs-dir", runs, "--window", "--record", "shared", "--seed", 3, "--fps", 8)
     playing = play(*words, display=display, browser=False)
     window = opened(display, playing)
     until(display, window, "policy", 3)
     keys(display, "keydown", "Right", "key", "Tab")
     at = until(display, window, "human")
-    until(display, window, "human", at + 3)
+    until(display, window, "human", at + 2)  # more would fell the pole
     keys(display, "key", "Tab", "keyup", "Right")
     at = until(display, window, "policy")
     until(display, window, "policy", at + 3)
     keys(display, "key", "F2")
-    until(display, window, "policy", at + 6)
+    until(display, window, "policy", at + 5)
     # As a window manager asks a window to close.
     code, printed = close_window(display, window, playing)
     assert code == 0, printed
