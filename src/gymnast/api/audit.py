@@ -41,7 +41,7 @@ def audit_env_rewards(
     config_dirs: Folders = (),
     picture: str | Path | None = None,
 ) -> RewardAudit:
-    """Play random actions in the env of a config, built as in training, and judge its rewards.
+    """Play random actions in the env of a config, built as in training, and assess its rewards.
 
     Of several variants the first is taken: they seldom differ in the env, and the result names it.
     Without a number of episodes as many as make a few thousand steps. `picture` is a PNG file to write.

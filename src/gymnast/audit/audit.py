@@ -1,4 +1,4 @@
-"""The audit of rewards: chance plays, and so does a run's policy; what both got is compared and judged."""
+"""The audit of rewards: chance plays, and so does a run's policy; what both got is compared and assessed."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Trained:
 def audit_rewards(
     config: Config, name: str, episodes: int | None, seed: int | None, trained: Trained | None
 ) -> RewardAudit:
-    """Play as training would, wrappers included, and judge the rewards. Without a number of episodes as many
+    """Play as training would, wrappers included, and assess the rewards. Without a number of episodes as many
     as it takes for a few thousand random steps, within limits."""
     spec = read_spec(config.env)
     limited = with_episode_limit(config, spec)
@@ -117,7 +117,7 @@ def audit_rewards(
 
 
 def _enough(config: Config, seed: int) -> int:
-    """Episodes that have a few thousand steps, judged by a few of them."""
+    """Episodes that have a few thousand steps, estimated from a few of them."""
     envs = _build(config, _FEWEST, seed)
     try:
         length = float(play_random(envs, _FEWEST, seed).lengths.mean())

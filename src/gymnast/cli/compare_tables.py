@@ -41,8 +41,10 @@ def print_comparison(found: Comparison) -> None:
 def _print_settings(found: Comparison) -> None:
     """One column per run where there is room, else each value with its runs."""
     # Labels and descriptions of an env differ with the env itself.
-    told = {k: v for k, v in found.settings.items() if len(found.envs) == 1 or not k.startswith("env.spec.")}
-    shown = dict(list(told.items())[:_MOST_SETTINGS])
+    telling = {
+        k: v for k, v in found.settings.items() if len(found.envs) == 1 or not k.startswith("env.spec.")
+    }
+    shown = dict(list(telling.items())[:_MOST_SETTINGS])
     if not shown:
         echo("the settings are the same")
         return

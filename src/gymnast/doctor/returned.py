@@ -26,7 +26,7 @@ def observation_problem(space: gym.Space[Any], obs: Any, where: str = "") -> Pro
         return None
     if isinstance(space, gym.spaces.Tuple):
         if not isinstance(obs, tuple | list) or len(obs) != len(space.spaces):
-            return "structure", f"{named} is no tuple of {len(space.spaces)} parts"
+            return "structure", f"{named} is not a tuple of {len(space.spaces)} parts"
         for index, (part, value) in enumerate(zip(space.spaces, obs, strict=True)):
             if (problem := observation_problem(part, value, f"{where}[{index}]")) is not None:
                 return problem

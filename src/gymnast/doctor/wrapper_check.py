@@ -59,7 +59,7 @@ def check_wrappers(config: EnvConfig) -> Iterator[Finding]:
             yield Finding(wrapper.name, "skipped", text)
             continue
         around = (*around, wrapper)
-        yield from _judged(wrapper, before, seen)
+        yield from _assessed(wrapper, before, seen)
         before = seen
 
 
@@ -115,7 +115,7 @@ def _play_episode(env: gym.Env[Any, Any], seen: _Seen, seed: int | None) -> None
         seen.factors[signal].append((total - parts) / inner.paid)
 
 
-def _judged(wrapper: WrapperConfig, before: _Seen, seen: _Seen) -> Iterator[Finding]:
+def _assessed(wrapper: WrapperConfig, before: _Seen, seen: _Seen) -> Iterator[Finding]:
     """What this wrapper changed of what came through without it."""
     name, problems = wrapper.name, []
     if seen.problem is not None and before.problem is None:

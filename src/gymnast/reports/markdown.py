@@ -115,8 +115,8 @@ def _timing(facts: RunFacts) -> list[str]:
     when = [f"started {moment(timing.started)}" if moment(timing.started) else ""]
     when += [f"last written {moment(timing.updated)}" if moment(timing.updated) else ""]
     when += [f"resumed at step {steps:,}" for steps, _ in facts.resumes[-5:]]
-    told = [", ".join(part for part in group if part) for group in (speed, when)]
-    return lines + [line for text in told if text for line in ("", f"{text[0].upper()}{text[1:]}.")]
+    parts_of_time = [", ".join(part for part in group if part) for group in (speed, when)]
+    return lines + [line for text in parts_of_time if text for line in ("", f"{text[0].upper()}{text[1:]}.")]
 
 
 def _evaluations(facts: RunFacts) -> list[str]:

@@ -99,7 +99,7 @@ def evaluate(
     runs_dir: str | Path | None = None,
 ) -> EvalPoint | None:
     """Have a run evaluate its policy after its update; a paused one does when it is resumed. Returns the
-    score, if it was waited for; None too where evaluation goes on in the background."""
+    score, if it was waited for; None too where evaluation continues in the background."""
     folder = _folder(run, runs_dir)
     known = len(evaluations(folder))
     _request(folder, "evaluate", wait=wait, timeout=timeout)

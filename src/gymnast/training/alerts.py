@@ -111,7 +111,7 @@ RULES = (
         metric=_PLAIN,
         reads=(*_SCORES, "train/kl", "train/entropy_fraction", "opt/lr", "opt/entropy_coef"),
         when="after 30 % of the budget, the score has not risen for 25 % of it, nor beaten its best",
-        means="Training goes on without gaining anything. It may have learned all that its settings allow: "
+        means="Training continues without gaining anything. It may have learned all that its settings allow: "
         "then stop, or change what limits it.",
         check=_plateau,
         advise=_more_data,

@@ -93,13 +93,13 @@ class Rows:
         for alert in alerts:
             key = _subject(alert)
             worst = alert is self._about[key][0]
-            told = tell(alert, self._rooms.in_row if worst else 0, self._rooms.below)
-            fits = key in self._chosen and len(told.below) <= self._space
+            lines = tell(alert, self._rooms.in_row if worst else 0, self._rooms.below)
+            fits = key in self._chosen and len(lines.below) <= self._space
             if fits:
-                self._space -= len(told.below)
-                self._below.setdefault(key, []).extend(told.below)
+                self._space -= len(lines.below)
+                self._below.setdefault(key, []).extend(lines.below)
             if worst:
-                self._in_row[key] = told.row if fits else message(alert)
+                self._in_row[key] = lines.row if fits else message(alert)
 
     def _in_order(self, gaps: bool) -> list[Place]:
         places: list[Place] = []
