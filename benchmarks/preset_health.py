@@ -116,8 +116,8 @@ def document(found: dict[str, dict[int, dict[str, Any]]]) -> str:
         "",
         "Written by `python benchmarks/preset_health.py`: presets as they are packaged, whole runs, and",
         "the alerts that each run raised, once per run however often it was seen. In brackets: how many of",
-        "the preset's runs raised it, where not all did. A preset without a row has not been trained for this",
-        "page yet. `fps.drop` is about the machine: these runs shared its cores with other work.",
+        "the preset's runs raised it, where not all did. A preset without a row has not been trained for",
+        "this page yet. `fps.drop` is about the machine: these runs shared its cores with other work.",
         "",
         f"{len(found)} of {len(presets())} presets, {len(runs)} runs: {worst['critical']} critical alerts, "
         f"{worst['warning']} warnings ({worst['warning'] / max(1, len(runs)):.1f} per run), "

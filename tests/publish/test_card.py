@@ -98,7 +98,7 @@ def test_secrets_and_places_are_not_published(copied: RunFolder, tmp_path: Path)
         "train",
         f"env.kwargs.token={token}",
         "--runs-dir",
-        "/home/ada/private/runs",
+        "/data/ada/private/runs",
     ]
     info["notes"] = "not one of ours"
     (copied.path / "run.json").write_text(json.dumps(info))
@@ -110,7 +110,7 @@ def test_secrets_and_places_are_not_published(copied: RunFolder, tmp_path: Path)
         if path.is_file():
             data = path.read_bytes()
             assert token.encode() not in data, path
-            assert b"/home/ada" not in data, path
+            assert b"/data/ada" not in data, path
             assert b"not one of ours" not in data, path
             assert str(tmp_path).encode() not in data, path
 

@@ -19,7 +19,7 @@ Save = Callable[..., Checkpoint]
 def named(root: Path, new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> dict[str, RunFolder]:
     runs = {}
     for name in ("kaaaaaa1", "kaaabbb2", "zebra123"):
-        monkeypatch.setattr(store, "_new_id", lambda _, name=name: name)
+        monkeypatch.setattr(store, "free_id", lambda _, name=name: name)
         runs[name] = new_run()
     return runs
 
@@ -53,7 +53,7 @@ def test_best_run(
     registry.update(root, "kaaaaaa1", best_score=-5.0)
     registry.update(root, "kaaabbb2", best_score=-3.0)
     assert find_run(root, "@best").id == "kaaabbb2"
-    monkeypatch.setattr(store, "_new_id", lambda _: "pendulum")
+    monkeypatch.setattr(store, "free_id", lambda _: "pendulum")
     registry.update(root, new_run("Pendulum-v1").id, best_score=-200.0)
     with pytest.raises(GymnastError, match=r"scores of CartPole-v1, Pendulum-v1 do not compare"):
         find_run(root, "@best")

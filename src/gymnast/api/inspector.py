@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,10 +40,11 @@ def inspect_runs(
         chosen, runs_dir = folder.id, folder.root
     password = read_password(password_env)
     server = inspector_server(runs_dir, host=host, port=port, password=password, trust=trust)
-    url = announce(server, "inspector", f"run={chosen}" if chosen else "")
-    if browser:
-        open_browser_soon(server, url)
-    server.serve()
+    with suppress(KeyboardInterrupt):  # how it is ended, also between the announcement and the first request
+        url = announce(server, "inspector", f"run={chosen}" if chosen else "")
+        if browser:
+            open_browser_soon(server, url)
+        server.serve()
 
 
 def inspector_server(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -204,7 +205,8 @@ def _name(value: Any) -> str | None:
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Turn what W&B raises into one message."""
+    """Turn what W&B raises into one message, and leave this process without the hooks that it installs."""
+    hooks = sys.exit, sys.excepthook
     try:
         yield
     except GymnastError:
@@ -224,3 +226,5 @@ def explained(what: str) -> Iterator[None]:
         elif "not found" in text:
             text += "; check its name, and that you are logged in to an account that may see it"
         raise GymnastError(f"W&B: {what}: {text if len(text) < 300 else text[:299] + '…'}") from error
+    finally:
+        sys.exit, sys.excepthook = hooks
