@@ -29,7 +29,7 @@ test: $(VENV)/.dev  ## run the test suite, without the slow tests
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 $(ARGS)
 
 test-slow: $(VENV)/.dev  ## run the slow tests alone
-	@$(BIN)/python -m pytest -m slow $(ARGS)
+	@$(BIN)/python -m pytest -m slow -n auto --maxprocesses 4 $(ARGS)
 
 check: $(VENV)/.dev  ## lint, formatting, types, and every packaged preset
 	@echo "ruff check";           $(BIN)/ruff check .
