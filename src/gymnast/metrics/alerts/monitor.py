@@ -56,6 +56,7 @@ class Monitor:
         self._wanted = {key for rule in self._rules for key in rule.reads} | {"opt/lr", *_SCORES}
         self._patterns = tuple(key[:-1] for key in self._wanted if key.endswith("*"))
         self._places: dict[str, Window | None] = {}  # None: no rule reads it
+        self._found: tuple[tuple[Alert, ...], dict[str, float]] | None = None  # of the last check
         size = facts.rollout_steps
         self._every = 1 if not size else max(1, round(_STEPS_PER_CHECK / size))
 
@@ -97,9 +98,21 @@ class Monitor:
 
     def active(self) -> tuple[Alert, ...]:
         """Those that hold now, with their present severity."""
-        return tuple(
-            _alert(id_, record, record.now) for id_, record in self._records.items() if record.active
-        )
+        return self._since_check()[0]
+
+    def _since_check(self) -> tuple[tuple[Alert, ...], dict[str, float]]:
+        """The alerts that hold, and how many; only a check changes them, and most updates have none."""
+        if self._found is None:
+            active = (
+                _alert(id_, record, record.now) for id_, record in self._records.items() if record.active
+            )
+            counts = dict.fromkeys(SEVERITIES, 0)
+            for rule in self._rules:
+                record = self._records[rule.id]
+                if record.active and not rule.by_clock:
+                    counts[record.now] += 1
+            self._found = (tuple(active), {f"alert/{severity}": n for severity, n in counts.items()})
+        return self._found
 
     def raised(self) -> tuple[Alert, ...]:
         """All since the run began, by id, with the worst severity of each."""
@@ -109,12 +122,7 @@ class Monitor:
 
     def metrics(self) -> dict[str, float]:
         """Active alerts by severity; not those that depend on the clock."""
-        counts = dict.fromkeys(SEVERITIES, 0)
-        for rule in self._rules:
-            record = self._records[rule.id]
-            if record.active and not rule.by_clock:
-                counts[record.now] += 1
-        return {f"alert/{severity}": count for severity, count in counts.items()}
+        return self._since_check()[1]
 
     def _place(self, key: str) -> Window | None:
         read = key in self._wanted or any(
@@ -126,6 +134,7 @@ class Monitor:
         return window
 
     def _check(self) -> None:
+        self._found = None
         self._check_rules()
         self.look.broken.clear()
 
@@ -191,6 +200,7 @@ class Monitor:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
+        self._found = None
         look = self.look
         look.updates, look.solved = int(state["updates"]), bool(state["solved"])
         look.broken = dict(state["broken"])
