@@ -183,9 +183,8 @@ def test_popen_of_our_own_code_is_in_one_place(repository: Path) -> None:
     allowed = {
         "processes/start.py",
         "envs/families/doom/engine.py",
-        "cli/program.py",  # only prints it
-        "api/jobs.py",  # a job that becomes the inspector's command
-    }
+        "cli/program.py",
+    }  # the last only prints it
     source = repository / "src" / "gymnast"
     starters = {
         str(path.relative_to(source)) for path in source.rglob("*.py") if "sys.executable" in path.read_text()

@@ -7,6 +7,7 @@ too, reads how it went.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -180,11 +181,13 @@ def _publish(arguments: dict[str, Any], root: str) -> dict[str, Any]:
 
 
 def _inspect(arguments: dict[str, Any], root: str) -> dict[str, Any]:
-    """The command itself takes the place of this process, and keeps its number."""
-    words = [arguments["run"], "--port", str(arguments["port"]), "--no-browser", "--runs-dir", root]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    environment["PYTHONUNBUFFERED"] = "1"  # the address is read as soon as it is printed
-    os.execve(sys.executable, [sys.executable, "-P", "-m", "gymnast", "inspect", *words], environment)
+    """Serves until it is stopped."""
+    from gymnast.api.inspector import inspect_runs
+
+    if isinstance(sys.stdout, io.TextIOWrapper):  # the address is read as soon as it is printed
+        sys.stdout.reconfigure(line_buffering=True)
+    inspect_runs(arguments["run"], runs_dir=root, port=arguments["port"], browser=False)
+    return {}
 
 
 KINDS: dict[str, Callable[[dict[str, Any], str], dict[str, Any]]] = {
