@@ -174,3 +174,21 @@ def test_what_started_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 @pytest.mark.parametrize("text", ["algo.lr=1e-3", "CartPole-v1:ppo", "--max-env-steps", "tokens", "300k"])
 def test_ordinary_arguments_are_kept(text: str) -> None:
     assert redact(text) == text
+
+
+@pytest.mark.parametrize("run_id", ["pong-7", "k3v9x0ab", "slurm-1234-0", "abc"])
+def test_chosen_id_is_the_run_s(tmp_path: Path, run_id: str) -> None:
+    run = create_run(tmp_path, "CartPole-v1", "", {}, run_id)
+    assert run.id == run_id
+    assert [known.id for known in run_folders(tmp_path)] == [run_id]
+    with pytest.raises(GymnastError, match=f"has a run {run_id} already"):
+        create_run(tmp_path, "CartPole-v1", "", {}, run_id)
+
+
+@pytest.mark.parametrize(
+    "run_id", ["", "ab", "Pong", "7up", "a--b", "a-", "../abc", "a/b", "sweeps", "tunes", "x" * 41, "abc\n"]
+)
+def test_other_names_are_refused_as_ids(tmp_path: Path, run_id: str) -> None:
+    with pytest.raises(GymnastError, match="is not a run id"):
+        create_run(tmp_path, "CartPole-v1", "", {}, run_id)
+    assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from gymnast import api
+from gymnast.config.values import parse_count
 from gymnast.metrics.csv_file import read_metrics
 from gymnast.runs import registry
 from gymnast.runs.checkpoint import list_checkpoints, verify
@@ -54,16 +55,20 @@ def train_whole_and_killed(
     whole, killed = folder / "whole", folder / "killed"
     finish(gymnast(whole, words))
     training = as_run(whole).metrics()[-1]["time/seconds"]
-    # On any machine: from during the start-up to so late that all attempts together do not finish the run.
-    # The start-up is that of a second process: the first one may have compiled the source.
+    # From during the start-up to some updates later. The start-up is that of a second process: the first one
+    # may have compiled the source.
     began = time.perf_counter()
     finish(gymnast(folder / "start", typed(backend, str(STEPS_PER_UPDATE))))
     longest = time.perf_counter() - began + training / kills
 
     draw, reached = random.Random(seed), 0
-    for _ in range(kills):
+    for attempt in range(kills):
         process = gymnast(killed, "train --resume" if run_folders(killed) else words)
-        time.sleep(draw.uniform(0.3, longest))
+        # A machine that is busy now and idle later must not finish the run before all kills are done.
+        enough = (attempt + 1) / (kills + 2) * parse_count(env_steps)
+        until = time.perf_counter() + draw.uniform(0.3, longest)
+        while time.perf_counter() < until and _trained(killed) < enough:
+            time.sleep(0.01)
         assert process.poll() is None, (process.communicate()[1], "it ended before all kills were done")
         process.kill()
         process.communicate()
@@ -72,6 +77,11 @@ def train_whole_and_killed(
     finish(gymnast(killed, "train --resume"))
     assert not list(killed.rglob("*.tmp"))
     return whole, killed
+
+
+def _trained(runs: Path) -> int:
+    """Env steps of the newest checkpoint, by its name alone: the process that writes it is still at work."""
+    return max((point.env_steps for run in run_folders(runs) for point in list_checkpoints(run)), default=0)
 
 
 def _nothing_lost(runs: Path, reached: int) -> int:

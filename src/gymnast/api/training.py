@@ -26,6 +26,7 @@ def train(
     max_env_steps: int | str | None = None,
     wall_time: float | str | None = None,
     init_from: str | Path | Run | None = None,
+    run_id: str | None = None,
     runs_dir: str | Path | None = None,
     console: Console | None = None,
     requests: Requests | None = None,
@@ -39,7 +40,7 @@ def train(
     `console` shows progress, `requests` may ask for something while it trains, `sinks` get a report per
     update, and `hooks` may change hyperparameters or stop the run. `track` names trackers: wandb,
     wandb=offline, trackio, tensorboard. `config_dirs` are searched for configs before the folders that always
-    are.
+    are. `run_id` is the id of the new run, which is drawn if none is given.
     """
     early = _names_a_module(str(reference))
     observers = _observers(console, requests, sinks, hooks, track)
@@ -55,7 +56,7 @@ def train(
     start = read_weights(init_from, runs_dir) if init_from is not None else None
     if not early:  # before what may take a while: torch, many envs
         observers.console.note(f"setting up {reference} …")
-    return Run(*start_run(resolved, runs_root(runs_dir), start, observers))
+    return Run(*start_run(resolved, runs_root(runs_dir), start, observers, run_id))
 
 
 def resume(

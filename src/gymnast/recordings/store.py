@@ -43,7 +43,7 @@ from gymnast.traces.trace import Trace
 from gymnast.web import wire
 
 _NUMBER = re.compile(r"[0-9a-f]{10}")
-_ID = re.compile(r"([a-z][a-z0-9]{7})-([0-9a-f]{10})")
+_ID = re.compile(r"([a-z0-9-]+)-([0-9a-f]{10})")
 _DRAFT = ".new-"
 _MOST_JSON = 1 << 20
 _MOST_RECORDINGS = 1000  # that are listed of one run

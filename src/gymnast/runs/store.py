@@ -57,7 +57,9 @@ from gymnast.runs.files import (
     write_failed,
 )
 
-RUN_ID = re.compile(r"[a-z][a-z0-9]{7}")
+# Sweeps and tunes have folders of these names beside the runs.
+RUN_ID = re.compile(r"(?!(?:sweeps|tunes)$)(?=.{3,40}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_ID_RULE = "3 to 40 lower-case letters, digits and single hyphens, a letter first, such as k3v9x0ab or pong-7"
 UNFINISHED = ".new-"  # hidden until complete
 DOOMED = ".gone-"  # hidden while being deleted
 _STALE_SECONDS = 3600.0
@@ -257,7 +259,19 @@ def runs_root(explicit: Path | str | None = None) -> Path:
     return Path(explicit or os.environ.get("GYMNAST_RUNS_DIR") or "runs").expanduser()
 
 
-def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, Any]) -> RunFolder:
+def check_new_id(root: Path, run_id: str) -> str:
+    """An id that a user chose for a new run, if it is one and no run has it."""
+    if not RUN_ID.fullmatch(run_id):
+        raise GymnastError(f"{run_id!r} is not a run id: {_ID_RULE}")
+    if os.path.lexists(root / run_id):
+        hint = f"resume it with --resume {run_id}, or choose another id"
+        raise GymnastError(f"{root} has a run {run_id} already: {hint}")
+    return run_id
+
+
+def create_run(
+    root: Path, name: str, config_yaml_text: str, info: Mapping[str, Any], run_id: str | None = None
+) -> RunFolder:
     """A new run folder, complete as soon as it is visible; nothing is left behind if that fails.
 
     `info` goes to run.json: what `provenance.describe_process` gives, and env, variant, algo, seed
@@ -268,7 +282,7 @@ def create_run(root: Path, name: str, config_yaml_text: str, info: Mapping[str, 
     try:
         root.mkdir(parents=True, exist_ok=True)
         sweep(root)
-        run = RunFolder(root / free_id(root))
+        run = RunFolder(root / (free_id(root) if run_id is None else check_new_id(root, run_id)))
         unfinished = root / f"{UNFINISHED}{run.id}"
         draft = RunFolder(unfinished)
         draft.checkpoints.mkdir(parents=True)
@@ -304,7 +318,7 @@ def run_folders(root: Path) -> list[RunFolder]:
 def open_run(root: Path, run_id: str) -> RunFolder:
     """The run with exactly this id. The id may come from anywhere: it can never leave `root`."""
     if not RUN_ID.fullmatch(run_id):
-        raise GymnastError(f"{run_id!r} is not a run id: eight lower-case letters and digits, a letter first")
+        raise GymnastError(f"{run_id!r} is not a run id: {_ID_RULE}")
     run = RunFolder(root / run_id)
     run.refuse_link()
     if not is_run(run):

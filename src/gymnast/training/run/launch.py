@@ -28,7 +28,7 @@ from gymnast.processes import output
 from gymnast.redact import redact
 from gymnast.runs.checkpoint import Checkpoint, keep_configs, rewind
 from gymnast.runs.provenance import describe_process
-from gymnast.runs.store import RunFolder, create_run
+from gymnast.runs.store import RunFolder, check_new_id, create_run
 from gymnast.runs.trust import load_run_config, mark_run, refuse_secrets
 from gymnast.training.loop import run_loop
 from gymnast.training.notices import passed_on
@@ -55,8 +55,11 @@ def start_run(
     root: Path,
     start_from: tuple[dict[str, np.ndarray], Checkpoint] | None,
     observers: Observers,
+    run_id: str | None = None,
 ) -> tuple[RunFolder, Outcome]:
     """Train as a new run. The folder is created only when everything else is built."""
+    if run_id is not None:  # before what takes a while
+        check_new_id(root, run_id)
     config = _tracked(resolved.config, observers)
     check_videos(config)
     refuse_secrets(config)
@@ -87,7 +90,7 @@ def start_run(
             info["init_from"] = str(checkpoint)
         elif (notice := _first_policy(session)) is not None:
             notices.append(notice)
-        run = create_run(root, resolved.name, dump_config(config), info)
+        run = create_run(root, resolved.name, dump_config(config), info, run_id)
         with run.lock():
             with passed_on(notices.append):
                 mark_run(run, config)
