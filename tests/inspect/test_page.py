@@ -146,6 +146,7 @@ def test_the_csv_is_the_checkpoints_own(page: Page, ids: dict[str, str], runs: P
     own = api.rollout_table(f"{ids['cartpole']}/@best", runs_dir=runs)
     seed = held_out_seed(load_run_config(RunFolder(runs / ids["cartpole"])))
     record(page, ids["cartpole"], 1000, seed=str(seed))
+    expect(page.locator(f'#known-seeds option[value="{seed}"]')).to_have_count(1)
     with page.expect_download() as waiting:
         page.click("text=CSV")
     waiting.value.save_as(tmp_path / "steps.csv")

@@ -229,11 +229,8 @@ def test_a_recording_is_made_listed_fetched_and_removed(
 
 def test_the_csv_equals_the_checkpoints_own_table(client: httpx2.Client, run: str, runs: Path) -> None:
     """Recorded on the seed of the rollout table, with its number of steps."""
-    from gymnast.runs.trust import load_run_config
-    from gymnast.training.evaluator import held_out_seed
-
     table = api.rollout_table(f"{run}/@last", runs_dir=runs)
-    seed = held_out_seed(load_run_config(RunFolder(runs / run)))
+    seed = client.get(f"/api/runs/{run}").json()["seeds"]["held_out"]
     job = recorded(client, run=run, checkpoint="@last", seed=seed, steps=1000, frames=False)
     answer = client.get(f"/api/recordings/{job['recording']}/steps.csv")
     assert answer.content == table.read_bytes()

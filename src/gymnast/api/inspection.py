@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gymnast.runs.env_options import EnvOption
     from gymnast.runs.registry import RunEntry
     from gymnast.runs.store import RunFolder
+    from gymnast.training.evaluator import EvaluationSeeds
 
 __all__ = ["RunDetails", "RunMetrics", "metrics_position", "metrics_since", "run_details", "run_videos"]
 
@@ -37,6 +38,7 @@ class RunDetails:
     report: Path | None
     tasks: tuple[str, ...]
     options: tuple[EnvOption, ...]  # of the env, which a recording may change
+    seeds: EvaluationSeeds | None  # None where the settings cannot be read
     problems: tuple[str, ...] = ()
 
 
@@ -86,8 +88,18 @@ def run_details(run: str | Path | Run | RunFolder, *, runs_dir: str | Path | Non
         report=folder.report_path if is_regular(folder.report_path) else None,
         tasks=task_names(settings),
         options=options,
+        seeds=_seeds(settings),
         problems=tuple(problems),
     )
+
+
+def _seeds(settings: dict[str, Any]) -> EvaluationSeeds | None:
+    from gymnast.training.evaluator import evaluation_seeds
+
+    seed, eval_seed = settings.get("seed"), settings.get("eval.seed")
+    if not isinstance(seed, int) or not isinstance(eval_seed, int | None):
+        return None
+    return evaluation_seeds(seed, eval_seed)
 
 
 def _with_levels(env_id: str, options: tuple[EnvOption, ...]) -> tuple[EnvOption, ...]:

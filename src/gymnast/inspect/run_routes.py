@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
@@ -126,6 +127,7 @@ def _details(inspector: Inspector, details: RunDetails) -> dict[str, Any]:
         "tasks": list(details.tasks),
         "gamma": _number(settings.get("algo.gamma")),
         "lam": _number(settings.get("algo.gae_lambda")),
+        "seeds": None if details.seeds is None else asdict(details.seeds),
         "env_options": [plain(option.to_json()) for option in details.options],
         "problems": list(details.problems),
     }

@@ -31,17 +31,30 @@ class Result:
     env_steps: int
 
 
+@dataclass(frozen=True, slots=True)
+class EvaluationSeeds:
+    """Seeds of episodes that are not training's."""
+
+    evaluation: int  # of the scores during training, which choose the best checkpoint
+    held_out: int  # of episodes that neither trained a policy nor chose its checkpoint; the same each time
+
+
+def evaluation_seeds(seed: int, eval_seed: int | None) -> EvaluationSeeds:
+    """Of a run with these settings `seed` and `eval.seed`; neither is the seed of training's envs."""
+
+    def drawn(*words: int) -> int:
+        return int(np.random.SeedSequence(words).generate_state(1)[0])
+
+    first = drawn(seed, 0xE7A1) if eval_seed is None else eval_seed
+    return EvaluationSeeds(first, drawn(seed, first, 0x7E57))
+
+
 def evaluation_seed(config: Config) -> int:
-    """Never the seed that training's envs start from."""
-    if config.eval.seed is not None:
-        return config.eval.seed
-    return int(np.random.SeedSequence([config.seed, 0xE7A1]).generate_state(1)[0])
+    return evaluation_seeds(config.seed, config.eval.seed).evaluation
 
 
 def held_out_seed(config: Config) -> int:
-    """Of episodes that neither trained a policy nor chose its checkpoint; the same each time."""
-    words = np.random.SeedSequence([config.seed, evaluation_seed(config), 0x7E57]).generate_state(1)
-    return int(words[0])
+    return evaluation_seeds(config.seed, config.eval.seed).held_out
 
 
 def sampling_rng(seed: int, env_steps: int) -> np.random.Generator:

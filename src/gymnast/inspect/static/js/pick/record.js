@@ -60,7 +60,9 @@ function form(app, details, recordings, kept) {
   const mode = segmented("How actions are chosen", [[false, "greedy", "the most likely action"], [true, "sampled", "drawn from the probabilities, as in training"]], false,
     (value) => { stochastic = value; });
   const input = (name, value, attributes = {}) => h("input", { type: "number", name, value, class: "number", ...attributes });
-  const seed = input("seed", "", { min: "0", step: "1", placeholder: "as evaluated", title: "Empty: the seed that training evaluates with" });
+  const seed = input("seed", "", { min: "0", step: "1", placeholder: "as evaluated", title: "Empty: the seed that training evaluates with", list: "known-seeds" });
+  const known = h("datalist", { id: "known-seeds" }, details.seeds ? [
+    h("option", { value: String(details.seeds.evaluation) }, "training's evaluations"), h("option", { value: String(details.seeds.held_out) }, "the checkpoint's table of steps")] : []);
   const steps = input("steps", "1000", { min: "1", max: "20000", step: "1" });
   const episodes = input("episodes", "1", { min: "1", max: "100", step: "1" });
   const gamma = input("gamma", details.gamma ?? "", { min: "0", max: "1", step: "any" });
@@ -115,7 +117,7 @@ function form(app, details, recordings, kept) {
     h("h2", {}, "Record an episode"),
     checkpoints.length ? null : h("p", { class: "problem" }, "This run has no checkpoint yet. A live run can make one: see Training."),
     h("div", { class: "fields two" }, field("Checkpoint", checkpoint), field("Beside it", second, "the same seed with another checkpoint")),
-    h("div", { class: "fields four" }, field("Seed", seed), h("div", { class: "field" }, h("span", {}, "Actions"), mode), field("Steps at most", steps), field("Episodes", episodes)),
+    h("div", { class: "fields four" }, field("Seed", seed), known, h("div", { class: "field" }, h("span", {}, "Actions"), mode), field("Steps at most", steps), field("Episodes", episodes)),
     h("div", { class: "fields four" }, field("γ", gamma), field("λ", lam), task ? field("Task", task) : null,
       h("div", { class: "field" }, h("span", {}, "Pictures"), h("label", { class: "check", title: "Without them a recording is faster and smaller" }, frames, "frames"))),
     optionFields.length ? h("fieldset", {}, h("legend", {}, "Environment"), h("div", { class: "fields three" },
