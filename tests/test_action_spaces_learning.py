@@ -107,6 +107,7 @@ def test_every_algorithm_learns_every_action_space(algo: str, space: str, tmp_pa
     assert score(train(tmp_path, space, algo), space) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("space", "changes"),
     [
@@ -290,6 +291,7 @@ def _ratio(runs_dir: Path) -> None:
     test_first_ratio_under_masks_is_1("discrete", "numpy", runs_dir)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutate", "check"),
     [

@@ -38,6 +38,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -59,6 +60,7 @@ def test_modules_of_the_working_folder_are_never_imported(hostile: Path, words: 
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_named_module_is_found_and_shadows_beside_it_are_not(hostile: Path) -> None:
     (hostile / "mine.py").write_text(
         "import random, numpy, beside\n"
@@ -73,6 +75,7 @@ def test_named_module_is_found_and_shadows_beside_it_are_not(hostile: Path) -> N
     assert not (hostile / "imported").exists()
 
 
+@pytest.mark.slow
 def test_package_in_the_working_folder_still_finds_itself(repository: Path) -> None:
     """`python -m gymnast` from within src: what it starts needs the folder too."""
     source = repository / "src"

@@ -361,6 +361,7 @@ ON_ALL: list[tuple[Mutation, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algo", "mutate", "check"),
     [

@@ -44,6 +44,7 @@ def returns_by_hand(policy: Any, length: int, episodes: int) -> float:
     return total / episodes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["ppo-lstm", "ppo-gru"])
 def test_policy_with_a_memory_solves_the_maze(variant: str, tmp_path: Path) -> None:
     run = learn(f"gymnast/TMaze-v0:{variant}", tmp_path, seed=1)
@@ -85,6 +86,7 @@ class FirstStep(gym.Env[Any, Any]):
         return 0, 1.0 if right else -1.0, self.at == self.length, False, {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

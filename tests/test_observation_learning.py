@@ -58,6 +58,7 @@ def test_every_algorithm_learns_from_every_observation(algo: str, kind: str, tmp
     assert api.evaluate(run, episodes=50).mean_return > 3.6  # chance: 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["image", "image_chw", "image_dict"])
 def test_ppo_learns_from_images(kind: str, tmp_path: Path) -> None:
     run = train("Cue", 3072, tmp_path, env__kwargs={"kind": kind})
@@ -73,6 +74,7 @@ def test_ppo_learns_from_images(kind: str, tmp_path: Path) -> None:
     assert (policy.predict(batch) == wanted).mean() >= 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -88,6 +90,7 @@ def test_every_encoder_learns_from_an_image(overrides: dict[str, Any], tmp_path:
     assert api.evaluate(run, episodes=50).mean_return > 3.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"engine": "torch"}, {"env__kwargs": {"image": True}}])
 def test_stacked_frames_carry_what_is_no_longer_shown(settings: dict[str, Any], tmp_path: Path) -> None:
     run = train("Delayed", 6144, tmp_path, policy__frame_stack=3, **settings)
@@ -136,6 +139,7 @@ def test_workers_pass_observations_of_several_parts() -> None:
             there.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [

@@ -78,6 +78,7 @@ def archived(server: WandbServer, run: RunFolder, content: bytes, **entry: Any) 
     return artifact
 
 
+@pytest.mark.slow
 def test_run_is_archived_and_comes_back(
     trained: RunFolder, server: WandbServer, gymnast: Command, tmp_path: Path
 ) -> None:
@@ -148,6 +149,7 @@ def refused(run_id: str, folder: Path, message: str) -> None:
     assert set(folder.rglob("*")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_logged_in")
 @pytest.mark.parametrize("cut", [0.5, 0.0])
 def test_cut_download_leaves_nothing(
@@ -236,6 +238,7 @@ def test_run_that_trains(copied: RunFolder) -> None:
             api.sync_to_wandb([copied.path])
 
 
+@pytest.mark.slow
 def test_old_run_is_logged_under_its_id_once(
     copied: RunFolder, server: WandbServer, gymnast: Command
 ) -> None:

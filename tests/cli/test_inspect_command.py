@@ -102,6 +102,7 @@ def refused(runs: Path, *words: str, **variables: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_wrong_options_are_one_clear_message(runs: Path, tmp_path: Path) -> None:
     assert "password" in refused(runs, "--host", "0.0.0.0")
     assert "NOT_THERE" in refused(runs, "--password-env", "NOT_THERE")

@@ -71,6 +71,7 @@ def test_commands_in_errors_work_too(checkout: Path) -> None:
     assert "\n  .venv/bin/gymnast train CartPole-v1:ppo\n" in done.stderr
 
 
+@pytest.mark.slow
 def test_commands_of_a_detached_run_work(checkout: Path) -> None:
     begin = (
         f".venv/bin/gymnast train CartPole-v1:ppo --detach --max-env-steps 100k --runs-dir 'my runs' {SHORT}"

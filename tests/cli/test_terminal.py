@@ -47,6 +47,7 @@ def hostile() -> RunFolder:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["runs", "runs show HOSTILE", "runs best", "runs compare HOSTILE OTHER"])
 @pytest.mark.parametrize("columns", ["60", "160"])
 def test_texts_of_a_stranger_are_shown_as_they_are(hostile: RunFolder, words: str, columns: str) -> None:

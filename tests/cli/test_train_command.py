@@ -99,6 +99,7 @@ def test_quiet_is_one_line(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_resume_alone_means_the_last_run_also_before_a_setting(tmp_path: Path) -> None:
     first = json.loads(gymnast(tmp_path, *SHORT, "--json").stdout)
     for words, steps in (
@@ -176,6 +177,7 @@ def test_a_network_beyond_memory_is_refused_before_it_is_made(
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -233,6 +235,7 @@ def test_a_preset_for_a_gpu_names_those_for_a_cpu(tmp_path: Path, monkeypatch: p
     assert "GPU" not in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_saves_and_the_run_can_be_resumed(tmp_path: Path, number: signal.Signals) -> None:
     process = subprocess.Popen(
@@ -326,7 +329,7 @@ def test_ctrl_c_twice_leaves_at_once(tmp_path: Path) -> None:
     terminal.press("\x03")
     time.sleep(0.2)
     terminal.press("\x03")
-    assert terminal.leave() in (3, 130)
+    assert terminal.leave() in (3, 130, -signal.SIGINT)  # which a shell shows as 130
 
 
 def test_words_with_an_equals_sign_are_settings() -> None:

@@ -93,6 +93,7 @@ def test_nothing_can_be_shown_or_chosen_in_spaces_of_one_element() -> None:
     assert statuses(results) == ["ok", "skipped", "skipped", "skipped", "skipped"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_every_algorithm_passes_in_both_forms_of_actions(algo: str) -> None:
     settings = config(algo={"name": algo, "gamma": 0.8}, engine="numpy")

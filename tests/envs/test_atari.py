@@ -56,6 +56,7 @@ SAME_GAMES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("settings", "training", "steps"), SAME_GAMES)
 def test_native_and_single_games_are_the_same_step_by_step(
     settings: EnvConfig, training: bool, steps: int
@@ -87,6 +88,7 @@ def test_native_and_single_games_are_the_same_step_by_step(
     single.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["native", "sync"])
 def test_sticky_games_differ_from_env_to_env_and_repeat_by_seed(backend: str) -> None:
     settings = config(PONG, stack=1)

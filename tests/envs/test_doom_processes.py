@@ -58,6 +58,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 20) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sync", "workers"])
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_is_left_of_a_player_that_is_killed(

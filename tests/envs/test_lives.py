@@ -45,6 +45,7 @@ REMEMBERING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrappers", REMEMBERING)
 @pytest.mark.parametrize("backend", ["sync", "workers"])
 def test_wrappers_remember_across_a_lost_life_what_they_would_in_evaluation(
@@ -80,6 +81,7 @@ def test_wrappers_remember_across_a_lost_life_what_they_would_in_evaluation(
     whole.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["native", "sync"])
 @pytest.mark.parametrize(
     "settings",
@@ -109,6 +111,7 @@ def test_policy_of_atari_sees_across_a_lost_life_what_it_would_in_evaluation(
     whole.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["native", "sync", "workers"])
 @pytest.mark.parametrize("ends", ["episodic_life", "episodic_point"])
 def test_score_with_the_wrappers_of_training_is_of_whole_games(backend: str, ends: str) -> None:

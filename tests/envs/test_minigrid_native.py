@@ -349,6 +349,7 @@ def test_a_state_of_another_env_is_refused() -> None:
         other.begin_from([0], envs.capture([1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["MiniGrid-DoorKey-5x5-v0:ppo", "MiniGrid-MultiRoom-N4-S5-v0:ppo"])
 def test_training_gives_the_same_bits_on_either_backend(reference: str, tmp_path: Path) -> None:
     weights = {}

@@ -143,6 +143,7 @@ def test_every_preset_of_the_family_names_a_state_that_its_game_has() -> None:
     assert env.state in library.states(library.game_folder(env.id))
 
 
+@pytest.mark.slow
 def test_the_same_seed_and_actions_give_the_same_game_and_other_seeds_others(make: Make) -> None:
     def game(seed: int) -> tuple[np.ndarray, list[float]]:
         env = make()
@@ -156,6 +157,7 @@ def test_the_same_seed_and_actions_give_the_same_game_and_other_seeds_others(mak
     assert not np.array_equal(first[0], other[0])
 
 
+@pytest.mark.slow
 def test_chance_is_for_training(make: Make) -> None:
     settings = {"noop_max": 0, "sticky": 0.5, "random_frame_skip": [2, 6]}
 
@@ -168,6 +170,7 @@ def test_chance_is_for_training(make: Make) -> None:
     assert not (screens(1, True) == screens(2, True)).all()
 
 
+@pytest.mark.slow
 def test_a_restored_game_continues_frame_by_frame(make: Make) -> None:
     settings = {"rewards": {"death": {}, "score": {}}, "no_progress_steps": 400, "random_frame_skip": [3, 5]}
     env = make(retro=settings)
@@ -187,6 +190,7 @@ def test_a_restored_game_continues_frame_by_frame(make: Make) -> None:
     assert info == again[2]
 
 
+@pytest.mark.slow
 def test_shares_are_reported_and_leave_the_games_own_reward(make: Make) -> None:
     settings = {"own_reward": 0.5, "rewards": {"death": -3, "hits": {"variable": "score", "weight": 2}}}
     env = make(retro={**settings, "sticky": 0})
@@ -215,6 +219,7 @@ def test_shares_are_reported_and_leave_the_games_own_reward(make: Make) -> None:
     assert reward_parts(make(training=False, retro=settings)) == ()
 
 
+@pytest.mark.slow
 def test_a_lost_life_ends_an_episode_in_training_alone(make: Make) -> None:
     lives = {}
     for training in (True, False):
@@ -229,6 +234,7 @@ def test_a_lost_life_ends_an_episode_in_training_alone(make: Make) -> None:
     assert lives == {True: 2, False: 0}
 
 
+@pytest.mark.slow
 def test_a_new_level_ends_an_episode_and_is_reported(make: Make) -> None:
     # Airstriker's levels are not in its data: every hit counts as a new level here.
     env = make(training=False, retro={"level": ["score"], "end_on_level": True})
@@ -254,6 +260,7 @@ def test_max_episode_steps_counts_steps_and_not_frames(make: Make) -> None:
     assert [env.step(0)[3] for _ in range(10)] == [False] * 9 + [True]
 
 
+@pytest.mark.slow
 def test_own_states_and_own_games_are_found_in_the_users_folder(make: Make, roms: Path) -> None:
     import shutil
 

@@ -204,6 +204,7 @@ def test_light_envs_repeat_from_a_captured_state(config: dict[str, Any], n_envs:
     check_law(config, n_envs, examples=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("config", "n_envs"), cases(HEAVY))
 def test_heavy_envs_repeat_from_a_captured_state(config: dict[str, Any], n_envs: int) -> None:
     check_law(config, n_envs, examples=3)

@@ -64,6 +64,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_id", ["walk-fast-v0", "walk", "Walk-v3", "Their/walk_hard-v12"])
 def test_a_registered_id_of_any_shape_trains_and_evaluates(tmp_path: Path, env_id: str) -> None:
     package(tmp_path, env_id)
@@ -124,6 +125,7 @@ class Walk(gym.Env):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "wanted"),
     [
@@ -180,6 +182,7 @@ def test_a_step_in_the_older_form_is_explained(tmp_path: Path) -> None:
     assert "step must return 5 values" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sync", "workers"])
 def test_a_close_that_raises_is_a_line_in_the_log(tmp_path: Path, backend: str) -> None:
     body = ENV + "\n    def close(self):\n        raise OSError('no robot')\n"

@@ -70,6 +70,7 @@ def test_no_choice_has_more_envs_than_a_fast_enough_one(drawn: list[tuple[int, s
     assert any(c.rate >= ENOUGH * best for c in cells if c.n_envs == chosen.n_envs)
 
 
+@pytest.mark.slow
 def test_measuring_is_real_and_remembered(own_cache: Path) -> None:
     config = EnvConfig(id="FrozenLake-v1")
     told: list[Cell] = []

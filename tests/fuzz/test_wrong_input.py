@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fuzz.wrong_input import command_lines, config_files, run_command
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(words=command_lines())
 def test_every_command_line_ends_with_a_result_or_one_message(words: list[str], tmp_path: Path) -> None:

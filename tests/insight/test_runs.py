@@ -238,10 +238,15 @@ def test_the_page_on_a_memory(page: Any, runs: Path, recurrent: str) -> None:
     expect(states).to_have_attribute("data-row", "0")
     page.keyboard.press("ArrowRight")
     expect(states).to_have_attribute("data-row", "1")
-    panel, canvas = page.locator(".panel.insight-memory").bounding_box(), states.bounding_box()
-    assert panel is not None
+    # Both at one moment: panels move while others are filled.
+    page.wait_for_function(
+        """() => {
+          const bottom = (name) => document.querySelector(name).getBoundingClientRect().bottom;
+          return bottom(".insight-states") < bottom(".panel.insight-memory");
+        }"""
+    )
+    canvas = states.bounding_box()
     assert canvas is not None
-    assert canvas["y"] + canvas["height"] < panel["y"] + panel["height"]
     states.click(position={"x": canvas["width"] - 2, "y": 20})  # goes to the last row
     expect(states).to_have_attribute("data-row", str(info.steps))
     # Where no action was taken there is none to explain; the value is there.

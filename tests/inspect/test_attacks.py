@@ -53,6 +53,7 @@ def filled(route: Route | WebSocketRoute, run: str) -> str:
     return path.replace("{name}", "best.mp4").replace("{name:path}", "reward")
 
 
+@pytest.mark.slow
 def test_no_route_under_api_answers_without_the_token(server: PageServer, run: str) -> None:
     tried = 0
     for route in routes(server):

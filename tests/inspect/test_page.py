@@ -190,6 +190,7 @@ def test_breakpoints_run_to_conditions_and_say_what_is_wrong(page: Page, ids: di
     assert figure(page, "place") == "1 · 1"  # CartPole pays at every step
 
 
+@pytest.mark.slow
 def test_playing_draws_a_thousand_steps(page: Page, ids: dict[str, str]) -> None:
     record(page, ids["cartpole"], 1000, episodes="100")
     assert page.evaluate("gymnast.app.group.active.recording.steps") == 1000
@@ -257,6 +258,7 @@ def test_a_bandit_and_masked_actions(page: Page, ids: dict[str, str]) -> None:
     assert "masked" in page.locator('[data-view="actions"] .bar.masked').first.inner_text()
 
 
+@pytest.mark.slow
 def test_an_image_policy_shows_its_stacked_frames(browser: Browser, tmp_path: Path) -> None:
     pytest.importorskip("ale_py")
     overrides = {
@@ -383,6 +385,7 @@ def test_text_of_a_run_is_shown_as_text(browser: Browser, tmp_path: Path) -> Non
         assert page.evaluate("window.hacked") is None
 
 
+@pytest.mark.slow
 def test_a_live_run_grows_and_is_controlled(browser: Browser, tmp_path: Path) -> None:
     endless = {"budget.env_steps": 100_000_000, "stop.eval_return": None, "eval.every": 0, "env.n_envs": 4}
     folder = tmp_path / "runs"

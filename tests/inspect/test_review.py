@@ -176,6 +176,7 @@ def test_without_the_token_or_a_run_there_is_nothing(
     assert len(api.list_runs(runs_dir=Path(server.app.app.state.inspector.runs_dir))) == 1  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("turn", "words"),
     [

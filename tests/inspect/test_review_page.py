@@ -102,6 +102,7 @@ def open_review(page: Page) -> None:
     expect(page.locator(".review-facts")).to_contain_text("kB")
 
 
+@pytest.mark.slow
 def test_ask_read_and_start(page: Page, run: str, runs: Path, model: LLMServer, gate: Gate) -> None:
     open_review(page)
     facts = page.locator(".review-facts")
@@ -158,6 +159,7 @@ def test_to_close_the_panel_cancels(page: Page, model: LLMServer, gate: Gate) ->
     assert gate.left.wait(20)
 
 
+@pytest.mark.slow
 def test_to_cancel_and_to_leave_the_page(
     browser: Browser, server: PageServer, run: str, model: LLMServer, gate: Gate
 ) -> None:
@@ -178,6 +180,7 @@ def test_to_cancel_and_to_leave_the_page(
     assert gate.left.wait(20)  # the tab was closed
 
 
+@pytest.mark.slow
 def test_a_failure_is_said_and_can_be_asked_again(page: Page, model: LLMServer, gate: Gate) -> None:
     model.turns.insert(0, status(401, "who are you?"))
     open_review(page)

@@ -69,6 +69,7 @@ def test_an_assistant_trains_evaluates_and_compares(tmp_path: Path) -> None:
     anyio.run(session)
 
 
+@pytest.mark.slow
 def test_a_training_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     runs: list[str] = []
     states: list[str] = []
@@ -111,6 +112,7 @@ def test_a_training_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     assert anyio.run(later)["state"] in ("finished", "solved")
 
 
+@pytest.mark.slow
 def test_two_clients_at_once(tmp_path: Path) -> None:
     """Two servers of one folder: each sees and stops what the other started."""
 

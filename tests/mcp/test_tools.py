@@ -111,6 +111,7 @@ def test_start_watch_stop_resume(own: Serving) -> None:
     assert ended["run"] == run
 
 
+@pytest.mark.slow
 def test_start_training_like_a_run(own: Serving) -> None:
     wrong = {"algo.lr": 0.9, "algo.gamma": 0.95}
     first = api.train("CartPole-v1:ppo", overrides=wrong, max_env_steps=4000, runs_dir=own.runs_dir)
@@ -124,6 +125,7 @@ def test_start_training_like_a_run(own: Serving) -> None:
     assert api.run_state(own.run(now["run"])).name == "CartPole-v1:ppo"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -350,6 +352,7 @@ def test_publish_asks_and_takes_no_for_an_answer(trained: Any, mode: str) -> Non
     assert "ada/cart" in asked[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_publish_uploads_once_the_user_agrees(
     trained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str

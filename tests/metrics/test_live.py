@@ -122,6 +122,7 @@ def without_sequences(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "rows"), [(60, 24), (120, 50), (50, 15)])
 def test_live_view_shows_the_run_and_leaves_a_clean_terminal(columns: int, rows: int) -> None:
     written = on_a_terminal(["-c", SESSION.format(folder=str(Path(__file__).parents[1]))], columns, rows)

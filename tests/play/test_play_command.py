@@ -45,6 +45,7 @@ def test_headless_prints_every_episode_and_json(runs: Path) -> None:
     assert told["run"] == api.list_runs(runs_dir=runs)[0].id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

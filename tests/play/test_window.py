@@ -98,6 +98,7 @@ def test_a_person_plays_an_episode_in_a_window(play: Play, display: str, tmp_pat
     assert len(taken) > 5
 
 
+@pytest.mark.slow
 def test_taking_over_in_a_window_and_closing_it(play: Play, display: str, runs: Path, tmp_path: Path) -> None:
     trace = api.record_trace("@last", seed=3, frames=False, runs_dir=runs)
     own = [trace.labels[row] for row in trace.steps]

@@ -89,6 +89,7 @@ def test_random_actions_lie_in_the_space(space: gym.spaces.Box) -> None:
         assert space.contains(action), (action, space)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", action_envs.NARROW)
 @pytest.mark.parametrize(
     ("engine", "backend", "gaussian"),

@@ -144,6 +144,7 @@ def test_dry_run_asks_nobody_and_writes_the_folder(
     assert list(copied.path.glob(".hub*")) == []
 
 
+@pytest.mark.slow
 def test_commands(trained: RunFolder, hub: HubServer, tmp_path: Path) -> None:
     words = ("publish", trained.path, "--episodes", "2", "--no-video", "--repo", "ada/mine", "--json")
     environment = {"HF_HOME": str(tmp_path)}

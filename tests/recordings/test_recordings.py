@@ -66,6 +66,7 @@ def trained(case: Case, folder: Path) -> str:
     return run.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_recording_of_every_kind_of_policy(name: str, tmp_path: Path) -> None:
     case = CASES[name]

@@ -149,6 +149,7 @@ def test_paused_run_stops(detached: Callable[..., RunFolder]) -> None:
     assert list_checkpoints(run)[-1].env_steps == stands * 64
 
 
+@pytest.mark.slow
 def test_control_changes_nothing_that_is_learnt(detached: Callable[..., RunFolder], tmp_path: Path) -> None:
     run = detached(budget__env_steps=64 * 500, checkpoint__seconds=0)
     control.pause(run)
@@ -302,6 +303,7 @@ def test_watching_gives_every_row_once_until_the_end(detached: Callable[..., Run
     assert last["time/updates"] == 600
 
 
+@pytest.mark.slow
 def test_failed_start_is_one_message_and_leaves_nothing(tmp_path: Path) -> None:
     for words, message in (
         (["CartPol-v1:ppo"], "unknown environment 'CartPol-v1' (did you mean 'CartPole-v1'"),
@@ -331,6 +333,7 @@ def test_process_that_dies_before_its_run_stands_is_reported(tmp_path: Path, mon
     assert error.value.exit_code == 1
 
 
+@pytest.mark.slow
 def test_command_line_starts_controls_and_watches(tmp_path: Path) -> None:
     settings = [f"{key}={json.dumps(value)}" for key, value in ENDLESS.items()]
     done = gymnast(tmp_path, "train", "CartPole-v1:ppo", *settings, "--detach", "--json")
@@ -391,6 +394,7 @@ def test_leaving_the_watch_leaves_the_run_alone(detached: Callable[..., RunFolde
     wait_for(lambda: updates(run) > stands)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

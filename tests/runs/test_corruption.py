@@ -99,6 +99,7 @@ def attempt(act: Callable[[], Any]) -> Any:
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_run_works_or_gives_one_error_and_loses_nothing(
@@ -124,6 +125,7 @@ def test_damaged_run_works_or_gives_one_error_and_loses_nothing(
         assert shown is None or shown.path == str(run)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_one_damaged_file_of_the_newest_checkpoint_never_stops_a_run(

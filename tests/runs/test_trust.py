@@ -328,6 +328,7 @@ def test_key_that_cannot_be_used_is_reported_and_trusts_nothing(
     assert not is_trusted(plain, config)
 
 
+@pytest.mark.slow
 def test_run_that_cannot_be_marked_trains_and_warns(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     environment = {"GYMNAST_STATE_DIR": str(tmp_path / "state")}
@@ -338,6 +339,7 @@ def test_run_that_cannot_be_marked_trains_and_warns(folder: Path, tmp_path: Path
     assert gymnast_command("eval", "--trust", *EVAL, **environment).returncode == 0
 
 
+@pytest.mark.slow
 def test_evaluation_and_workers_of_a_trusted_run_need_no_further_answer(
     own: RunFolder, other_user: dict[str, str]
 ) -> None:

@@ -173,6 +173,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "sampled", "frames"), WAYS)
 def test_recording_changes_neither_trajectory_nor_random_numbers(
     name: str, sampled: bool, frames: bool

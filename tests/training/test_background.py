@@ -27,6 +27,7 @@ STEPS = 64
 Train = Callable[..., api.Run]
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_same_weights_inline(
     train: Train, tmp_path: Path, end_state: Any, first_difference: Any
 ) -> None:

@@ -29,6 +29,7 @@ SHORT: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_stopped_run_resumes_in_the_same_episodes(
     tmp_path: Path,
     stop_after: Callable[[int], Requests],
@@ -48,6 +49,7 @@ def test_stopped_run_resumes_in_the_same_episodes(
     assert any(row.get("eval/episode/kills") is not None for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frames", [1, 4])
 def test_training_with_and_without_stacked_frames(frames: int, tmp_path: Path) -> None:
     overrides = SHORT | {"policy.frame_stack": frames, "eval.every": 0, "env.vizdoom.variables": []}

@@ -27,6 +27,7 @@ def bonus(name: str) -> dict[str, Any]:
     return {"name": name, "cells": CELLS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
 @pytest.mark.parametrize("name", ["none", "count", "rnd", "noveld"])
 def test_resumed_run_equals_the_one_never_stopped(
@@ -43,6 +44,7 @@ def test_resumed_run_equals_the_one_never_stopped(
     assert whole.metrics()[-1]["explore/cells"] > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["count", "noveld"])
 def test_resumed_minigrid_run_equals_the_one_never_stopped(
     name: str, tmp_path: Path, train: Train, stop_after: Stopper, assert_same_run: Same
@@ -101,6 +103,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["count", "noveld"])
 @pytest.mark.parametrize("way", WAYS)
 def test_bonuses_work_with_every_way_of_collecting_and_learning(
@@ -155,6 +158,7 @@ def test_bonus_that_is_new_on_resume_needs_a_new_optimiser_and_keeps_the_policy(
     assert (after["actor.0.weight"] == before["actor.0.weight"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["count", "rnd", "noveld"])
 def test_lock_that_random_actions_never_open_is_opened_with_a_bonus(name: str, tmp_path: Path) -> None:
     """Of 3²⁰ ways to press twenty keys, one is right."""
@@ -173,6 +177,7 @@ def test_lock_that_random_actions_never_open_is_opened_with_a_bonus(name: str, t
     assert run.metrics()[-1]["explore/cells"] == 21
 
 
+@pytest.mark.slow
 def test_lock_stays_shut_without_a_bonus(tmp_path: Path) -> None:
     settings = {"algo.n_steps": 64, "budget.env_steps": 60_000, "explore.cells": "hash", "engine": "numpy"}
     run = api.train("exploration_envs:Lock", overrides=settings | {"eval.every": 0}, runs_dir=tmp_path)

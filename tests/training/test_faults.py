@@ -74,6 +74,7 @@ def gymnast(runs: Path, *words: str, limit: int | None = None) -> subprocess.Com
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sync", "workers"])
 @pytest.mark.parametrize(
     ("fault", "message"),
@@ -138,6 +139,7 @@ def test_killed_worker_is_replaced_and_the_run_continues(
     assert f"warning: {lost}" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0, 2])
 def test_worker_killed_too_often_ends_the_run(budget: int, tmp_path: Path, switch: Path) -> None:
     """Each new process of env 0 or 1 lives for another update and a bit."""
@@ -154,6 +156,7 @@ def test_worker_killed_too_often_ends_the_run(budget: int, tmp_path: Path, switc
     assert resumed.metrics()[-1]["env/restarts"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("background", [False, True])
 def test_worker_killed_in_evaluation_is_replaced(background: bool, tmp_path: Path, switch: Path) -> None:
     changes = settings(switch) | {"eval.every": 6 * UPDATE, "eval.n_envs": 2, "eval.episodes": 5}
@@ -335,6 +338,7 @@ def test_runs_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
         api.train("CartPole-v1:ppo", runs_dir=tmp_path / "runs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut", "changed", "lost", "json"])
 def test_damaged_newest_checkpoint_falls_back_and_ends_the_same(
     damage: str,
@@ -386,6 +390,7 @@ def test_second_process_on_one_run_is_refused(
     assert run.folder.metrics_path.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [4_000, 40_000])
 def test_file_that_cannot_grow_is_reported_and_checkpoints_are_intact(limit: int, tmp_path: Path) -> None:
     """A limit on the size of files stands in for a full disk: writes fail in the same places."""
@@ -423,6 +428,7 @@ def test_log_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
+@pytest.mark.slow
 def test_full_disk_ends_the_run_and_it_can_be_resumed(tmp_path: Path) -> None:
     """On a file system of 700 kB, in a mount namespace of its own; skipped where that is not allowed."""
     disk = tmp_path / "disk"

@@ -198,6 +198,7 @@ def test_loop_applies_and_logs_what_rules_ask_for(train: Callable[..., api.Run],
     assert "interventions" in run.folder.config_path.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [2, 3, 4, 5, 6, 7])
 def test_resumed_run_intervenes_as_if_never_stopped(
     stop: int, train: Callable[..., api.Run], stop_after: Any, assert_same_run: Any, tmp_path: Path

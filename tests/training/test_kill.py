@@ -23,6 +23,7 @@ def test_run_killed_twenty_times_ends_as_if_never_killed(
     assert_same_run(as_run(whole), as_run(killed))
 
 
+@pytest.mark.slow
 def test_run_aborted_by_a_second_signal_resumes_exactly(
     tmp_path: Path, assert_same_run: Callable[[api.Run, api.Run], None]
 ) -> None:

@@ -74,6 +74,7 @@ def process_state() -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes", [{}, {"engine": "torch"}, {"policy__dropout": 0.2}], ids=["numpy", "torch", "torch-dropout"]
 )
@@ -117,6 +118,7 @@ def test_notices_go_to_the_log_of_their_own_run(
     assert "after the runs" in caplog.text
 
 
+@pytest.mark.slow
 def test_training_and_evaluation_live_in_one_process(train: Train, tmp_path: Path) -> None:
     run = train("CartPole-v1:ppo", tmp_path, updates=20)
     alone = api.evaluate(run, episodes=5).returns

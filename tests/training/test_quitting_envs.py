@@ -49,6 +49,7 @@ def settings(switch: Path, at: int = 1, **changes: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sync", "workers"])
 @pytest.mark.parametrize("fault", RAISED)
 def test_env_that_quits_in_a_step_ends_the_run_as_failed(

@@ -94,6 +94,7 @@ def play(policy: Policy, length: int, episodes: int, seeds: list[int]) -> list[f
     return returns[:episodes]
 
 
+@pytest.mark.slow
 def test_evaluation_keeps_a_state_for_each_env_and_forgets_where_episodes_end(
     train: Train, tmp_path: Path
 ) -> None:

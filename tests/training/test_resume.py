@@ -151,6 +151,7 @@ def train_in_parts(start: dict[str, Any], stops: Iterable[int], stopper: Stopper
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_resumed_run_equals_the_one_never_stopped(
     name: str, tmp_path: Path, stop_after: Stopper, assert_same_run: Same
@@ -196,6 +197,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, api.Run]:
     return {name: api.train(**case(name), runs_dir=root) for name in ("cartpole-native", "pendulum")}
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(
     stops=st.sets(st.integers(1, UPDATES - 1), min_size=1, max_size=4),

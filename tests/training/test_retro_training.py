@@ -37,6 +37,7 @@ SMALL: dict[str, Any] = {
 Train = Callable[..., api.Run]
 
 
+@pytest.mark.slow
 def test_resumed_run_equals_the_one_never_stopped(
     train: Train,
     tmp_path: Path,
@@ -54,6 +55,7 @@ def test_resumed_run_equals_the_one_never_stopped(
     assert first_difference(*ends) is None
 
 
+@pytest.mark.slow
 def test_parts_of_the_reward_and_finished_levels_are_metrics(train: Train, tmp_path: Path) -> None:
     run = train(AIRSTRIKER, tmp_path, updates=3, eval__every=150, eval__episodes=2, **SMALL)
     rows = read_metrics(run.folder.metrics_path)

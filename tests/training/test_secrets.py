@@ -165,6 +165,7 @@ def test_error_of_an_env_that_cannot_be_built_shows_no_secret(monkeypatch: pytes
         api.train("door_env:Door", overrides=TINY | changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [(), ("@last",)], ids=["no run", "a run"])
 @pytest.mark.parametrize("command", ["eval", "video record", "video progress"])
 def test_commands_take_settings_again(tmp_path: Path, command: str, run: tuple[str, ...]) -> None:

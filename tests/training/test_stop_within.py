@@ -82,6 +82,7 @@ IN_ROLLOUT = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_ends_an_evaluation(start: Callable[..., Process], number: signal.Signals) -> None:
     process = start(f"{IN_EVALUATION} -q")
@@ -185,6 +186,7 @@ SOURCES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOURCES)
 def test_wall_time_is_kept_within_a_rollout(name: str, train: Train, tmp_path: Path) -> None:
     starts = tmp_path / "starts"

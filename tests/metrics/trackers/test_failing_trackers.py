@@ -117,6 +117,7 @@ def _run_folder(root: Path) -> Path:
     return next(path for path in root.iterdir() if (path / "run.json").exists())
 
 
+@pytest.mark.slow
 def test_interrupted_run_finishes_its_tracker(tmp_path: Path) -> None:
     process = _gymnast(tmp_path, "--max-env-steps", "100M", "--track", "wandb=offline")
     assert process.stdout is not None

@@ -40,6 +40,7 @@ def _train(folder: Path, finish_seconds: float | None = None, **options: Any) ->
     return api.train("CartPole-v1:ppo", overrides=changes, max_env_steps=640, runs_dir=folder, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_logged_in")
 def test_wandb_server_receives_every_row_and_a_resume_appends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
