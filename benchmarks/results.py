@@ -53,6 +53,7 @@ ROWS = (
     # the best stationary policy scores 0.7402; 2,000 episodes give that ± 0.01, too coarse for this aim
     Row("FrozenLake-v1:ppo", 0.73, episodes=20_000),
     Row("FrozenLake-v1:ppo-sure-footed", 1),
+    Row("FrozenLake8x8-v1:ppo", 0.8, episodes=20_000, first_seed=11),
     Row("CliffWalking-v1:ppo", -13),
     Row("Taxi-v4:ppo", 7.5),
     Row("Taxi-v4:ppo-masked", 7.5),
@@ -97,6 +98,12 @@ ROWS = (
     Row("Hopper-v5:ppo", 2383, opt_in=True),
     Row("Walker2d-v5:ppo", 2288, opt_in=True),
     Row("InvertedPendulum-v5:ppo", 963, opt_in=True),
+    # Tianshou's PPO after 1M steps on the v2 and v4 tasks, evaluated with the mean action
+    Row("InvertedDoublePendulum-v5:ppo", 9231, first_seed=11, opt_in=True),
+    Row("Reacher-v5:ppo", -4.1, first_seed=11, opt_in=True),
+    Row("Swimmer-v5:ppo", 67, first_seed=11, opt_in=True),
+    Row("Ant-v5:ppo", 3258, first_seed=11, opt_in=True),
+    Row("Humanoid-v5:ppo", 787, first_seed=11, opt_in=True),
     # random buttons score about 200
     Row("Retro/Airstriker-Genesis:ppo", 400, episodes=50, seeds=2, opt_in=True),
     Row("BipedalWalker-v3:ppo", 280, opt_in=True),
