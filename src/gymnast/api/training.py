@@ -46,8 +46,8 @@ def train(
     wandb=offline, trackio, tensorboard. `config_dirs` are searched for configs before the folders that always
     are. `run_id` is the id of the new run, which is drawn if none is given.
 
-    With `continued` a run that has this id already is brought to its end instead, from wherever it is; one that
-    is over is returned as it ended. After `max_duration` of this call the run is saved and interrupted.
+    With `continued` a run that has this id already is brought to its end instead, from wherever it is; one
+    that is over is returned as it ended. After `max_duration` of this call the run is saved and interrupted.
     """
     if continued and run_id is None:
         raise GymnastError("to continue a run it must have an id: give run_id as well")

@@ -25,8 +25,8 @@ def check_continuing(reference: str | None, run_id: str | None, continued: bool,
         return
     if reference is None:
         raise GymnastError(
-            "--continue starts a run or continues it, so it needs what to train and --run-id ID; a run that is"
-            " there already continues with --resume"
+            "--continue starts a run or continues it, so it needs what to train and --run-id ID; a run that"
+            " is there already continues with --resume"
         )
     if run_id is None:
         raise GymnastError("--continue needs --run-id ID: the run to start, or to continue")

@@ -101,7 +101,9 @@ def train(
     ] = False,
     max_duration: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Save and exit with 3 after this time of this process, e.g. 23h30m."),
+        typer.Option(
+            metavar="TIME", help="Save and exit with 3 after this time of this process, e.g. 23h30m."
+        ),
     ] = None,
     track: Annotated[
         list[str] | None,

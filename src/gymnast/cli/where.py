@@ -12,7 +12,9 @@ TARGETS = ("local", "modal")
 
 On = Annotated[
     str | None,
-    typer.Option("--on", metavar="TARGET", help="Where to train: local (the default) or modal; docs/remote.md."),
+    typer.Option(
+        "--on", metavar="TARGET", help="Where to train: local (the default) or modal; docs/remote.md."
+    ),
 ]
 
 
@@ -21,7 +23,9 @@ def target_of(text: str | None) -> tuple[str, str]:
     name, _, address = (text or "local").partition("://")
     if name not in TARGETS:
         known = " or ".join(TARGETS)
-        raise GymnastError(f"--on {text}: {name!r} is not a target{did_you_mean(name, TARGETS)}; it is {known}")
+        raise GymnastError(
+            f"--on {text}: {name!r} is not a target{did_you_mean(name, TARGETS)}; it is {known}"
+        )
     if address and name in ("local", "modal"):
         raise GymnastError(f"--on {text}: {name} has no address; write --on {name}")
     return name, address

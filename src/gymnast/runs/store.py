@@ -40,7 +40,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gymnast.errors import GymnastError, RunFailed, did_you_mean
+from gymnast.errors import GymnastError, did_you_mean
 from gymnast.runs.files import (
     MOST_CONFIG,
     UnsafeFile,
@@ -283,7 +283,9 @@ def create_run(
         root.mkdir(parents=True, exist_ok=True)
         sweep(root)
         run = RunFolder(root / (free_id(root) if run_id is None else check_new_id(root, run_id)))
-        unfinished = root / f"{UNFINISHED}{run.id}-{os.urandom(4).hex()}"  # a killed process may have left one
+        unfinished = (
+            root / f"{UNFINISHED}{run.id}-{os.urandom(4).hex()}"
+        )  # a killed process may have left one
         draft = RunFolder(unfinished)
         draft.checkpoints.mkdir(parents=True)
         write_atomic(draft.config_path, config_yaml_text, sync_folder=False)

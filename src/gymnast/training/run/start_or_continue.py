@@ -55,7 +55,9 @@ def start_or_continue(
     if not os.path.lexists(root / run_id):
         return start_run(resolved, root, weights(), observers, run_id)
     if not is_run(RunFolder(root / run_id)):
-        raise GymnastError(f"{root / run_id} is there and is not a run: it has no run.json; choose another id")
+        raise GymnastError(
+            f"{root / run_id} is there and is not a run: it has no run.json; choose another id"
+        )
     run = open_run(root, run_id)
     notices: list[str] = []
     with run.lock(), passed_on(notices.append):  # refuses one that is being trained
@@ -123,7 +125,7 @@ def _measured_keys(given: Config) -> tuple[str, ...]:
 
 
 def _was_saved(run: RunFolder) -> bool:
-    """Whether its log knows of a checkpoint: then they were lost since, which is for the user to decide on."""
+    """Whether its log knows of a checkpoint: they were lost since, which the user has to decide on."""
     try:
         return _SAVED.search(read_text(run.log_path, _MOST_LOG)) is not None
     except FileNotFoundError:
