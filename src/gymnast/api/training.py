@@ -28,9 +28,6 @@ def train(
     max_env_steps: int | str | None = None,
     wall_time: float | str | None = None,
     init_from: str | Path | Run | None = None,
-    run_id: str | None = None,
-    continued: bool = False,
-    max_duration: float | str | None = None,
     runs_dir: str | Path | None = None,
     console: Console | None = None,
     requests: Requests | None = None,
@@ -38,6 +35,9 @@ def train(
     hooks: Sequence[Hook] = (),
     track: Sequence[str] = (),
     config_dirs: Folders = (),
+    run_id: str | None = None,
+    continued: bool = False,
+    max_duration: float | str | None = None,
 ) -> Run:
     """Train what `reference` names (a preset, a file, or any registered env) as a new run.
 
@@ -78,7 +78,6 @@ def resume(
     fresh_optimizer: bool = False,
     max_env_steps: int | str | None = None,
     wall_time: float | str | None = None,
-    max_duration: float | str | None = None,
     runs_dir: str | Path | None = None,
     console: Console | None = None,
     requests: Requests | None = None,
@@ -86,6 +85,7 @@ def resume(
     hooks: Sequence[Hook] = (),
     track: Sequence[str] = (),
     trust: bool = False,
+    max_duration: float | str | None = None,
 ) -> Run:
     """Resume a run from its last checkpoint: exactly, or with changed settings.
 
