@@ -61,7 +61,7 @@ def train(
     from gymnast.runs.store import runs_root
     from gymnast.training.run.launch import start_run
 
-    changes = _with_budget(overrides, max_env_steps, wall_time)
+    changes = with_budget(overrides, max_env_steps, wall_time)
     resolved = load_config(str(reference), changes, config_dirs=folders(config_dirs))
     if continued and run_id is not None:
         return _start_or_continue(resolved, run_id, init_from, runs_dir, observers)
@@ -99,7 +99,7 @@ def resume(
 
     from gymnast.training.run.launch import continue_run
 
-    changes = _with_budget(overrides, max_env_steps, wall_time)
+    changes = with_budget(overrides, max_env_steps, wall_time)
     return Run(folder, continue_run(folder, changes, fresh_optimizer, observers, trust=trust))
 
 
@@ -180,7 +180,7 @@ def parse_duration(text: str) -> float:
     return values.parse_duration(text)
 
 
-def _with_budget(
+def with_budget(
     overrides: Overrides, max_env_steps: int | str | None, wall_time: float | str | None
 ) -> list[Any] | dict[str, Any]:
     """The two budget options are overrides like any other; env steps replace vectorised ones."""
