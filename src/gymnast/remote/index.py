@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gymnast.errors import GymnastError, did_you_mean
-from gymnast.runs.files import is_link, list_folder, make_folder, read_json, remove, write_atomic
+from gymnast.runs.files import is_link, list_folder, make_folder, read_json, remove, write_atomic, write_failed
 from gymnast.runs.store import RUN_ID
 
 FOLDER = ".remote"  # no run id begins with a dot
@@ -45,6 +45,10 @@ def remember_remote(root: Path, run: RemoteRun) -> None:
     folder = root / FOLDER
     if is_link(folder):
         raise GymnastError(f"{folder} is a link: remote runs are noted in the runs folder itself")
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GymnastError(str(write_failed(root, error))) from error
     make_folder(folder)
     write_atomic(folder / f"{run.id}.json", json.dumps(run.to_json(), indent=1) + "\n", durable=False)
 
