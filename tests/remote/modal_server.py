@@ -172,6 +172,8 @@ class FakeModal:
                 return
             if call.cancelled.is_set():
                 call.status = TERMINATED
+            elif not call.fetched:  # it did not even import what was deployed
+                call.status = FAILURE
             elif timed_out:
                 call.failures += 1
                 if call.failures > retries:
@@ -190,10 +192,9 @@ class FakeModal:
         shutil.copytree(self.committed, self.volume)  # a new machine sees what was committed
         task_id = self.new_id("ta")
         metadata = self.handle(call.function_id)
-        layout = api_pb2.AppLayout(
-            function_ids={"train": call.function_id},
-            objects=[api_pb2.Object(object_id=call.function_id, function_handle_metadata=metadata)],
-        )
+        own = api_pb2.Object(object_id=call.function_id, function_handle_metadata=metadata)
+        others = [_object(dependency.object_id) for dependency in definition.object_dependencies]
+        layout = api_pb2.AppLayout(function_ids={"train": call.function_id}, objects=[own, *others])
         arguments = self.folder / f"{task_id}.pb"
         arguments.write_bytes(
             api_pb2.ContainerArguments(
@@ -257,6 +258,14 @@ class FakeModal:
             supported_output_formats=definition.supported_output_formats,
             app_id="ap-1",
         )
+
+
+def _object(object_id: str) -> api_pb2.Object:
+    """What a container is given of an image, a mount or the volume."""
+    if object_id.startswith("vo-"):
+        metadata = api_pb2.VolumeMetadata(version=api_pb2.VOLUME_FS_VERSION_V2)
+        return api_pb2.Object(object_id=object_id, volume_metadata=metadata)
+    return api_pb2.Object(object_id=object_id)
 
 
 async def _read_lines(call: Call) -> None:
