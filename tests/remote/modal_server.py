@@ -239,7 +239,7 @@ class FakeModal:
         try:
             await asyncio.wait_for(call.process.wait(), self.timeout or definition.timeout_secs)
             return False
-        except asyncio.TimeoutError:
+        except TimeoutError:
             call.process.kill()
             await call.process.wait()
             return True
@@ -543,7 +543,7 @@ class Servicer:
         assert self.call is not None
         try:
             await asyncio.wait_for(self.call.cancelled.wait(), 5)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return api_pb2.ContainerHeartbeatResponse()
         event = api_pb2.CancelInputEvent(input_ids=[self.call.input_id])
         return api_pb2.ContainerHeartbeatResponse(cancel_input_event=event)

@@ -1,7 +1,7 @@
 """The files in examples/remote: their commands are run as they stand, stopped, killed and run again.
 
-Programs of the platforms stand in a folder of ours: `srun` and `hf jobs run` run what they are given here, `pip`
-installs nothing, and `gymnast` is the real one, with a small environment in place of a large one.
+Programs of the platforms stand in a folder of ours: `srun` and `hf jobs run` run what they are given here,
+`pip` installs nothing, and `gymnast` is the real one, with a small environment in place of a large one.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from gymnast.cli.continuing import again_on_sigterm, check_continuing, with_next
 from gymnast.cli.options import ConfigDirs, RunsDir
 from gymnast.cli.program import option_for, program
 from gymnast.cli.trust import Trust, ask_for_trust, used_when_trusted
+from gymnast.cli.where import Cores, Gpu, MaxCost, Memory, On, check_remote, target_of
 from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
 
@@ -105,6 +106,11 @@ def train(
             metavar="TIME", help="Save and exit with 3 after this time of this process, e.g. 23h30m."
         ),
     ] = None,
+    on: On = None,
+    max_cost: MaxCost = None,
+    gpu: Gpu = None,
+    cores: Cores = None,
+    memory: Memory = None,
     track: Annotated[
         list[str] | None,
         typer.Option(
@@ -146,6 +152,7 @@ def train(
       gymnast train LunarLander-v3:ppo --detach      then: gymnast runs watch @last
       gymnast train LunarLander-v3:ppo --track wandb --track tensorboard
       gymnast train LunarLander-v3:ppo --run-id lander-1 --continue      in jobs: start it, or continue it
+      gymnast train ALE/Pong-v5:ppo --on modal --max-cost 5 --detach     then: gymnast remote list
 
     \b
     Keys while it trains: c checkpoint, e evaluate, p pause, q stop and save.
@@ -161,7 +168,25 @@ def train(
     steps = _parse("--max-env-steps", max_env_steps, api.parse_count)
     seconds = _parse("--wall-time", wall_time, api.parse_duration)
     limit = _parse("--max-duration", max_duration, api.parse_duration)
-    check_continuing(reference, run_id, continued, detach)
+    target, _ = target_of(on)
+    check_continuing(reference, run_id, continued, detach and target == "local")
+    check_remote(
+        target, reference, init_from, {"max-cost": max_cost, "gpu": gpu, "cores": cores, "memory": memory}
+    )
+    if target == "modal" and reference is not None:
+        from gymnast.cli.remote import train_remotely
+
+        options = {"overrides": overrides, "config_dirs": config_dir or (), "max_env_steps": steps}
+        options |= {"wall_time": seconds, "max_duration": limit, "track": track or (), "run_id": run_id}
+        options |= {
+            "continued": continued,
+            "max_cost": max_cost,
+            "gpu": gpu,
+            "cores": cores,
+            "memory": memory,
+        }
+        train_remotely(reference, options, runs_dir, detach, quiet, as_json)
+        return
 
     if detach:
         from gymnast.cli.detach import train_detached

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from gymnast.errors import GymnastError, did_you_mean
-from gymnast.runs.files import is_link, list_folder, make_folder, read_json, remove, write_atomic, write_failed
+from gymnast.runs.files import (
+    is_link,
+    list_folder,
+    make_folder,
+    read_json,
+    remove,
+    write_atomic,
+    write_failed,
+)
 from gymnast.runs.store import RUN_ID
 
 FOLDER = ".remote"  # no run id begins with a dot

@@ -69,7 +69,9 @@ class Keeper:
         def report(**changes: str) -> RemoteState:
             nonlocal state
             state = replace(
-                _as_seen(run, state), seconds=paid + time.monotonic() - began, **changes  # type: ignore[arg-type]
+                _as_seen(run, state),
+                seconds=paid + time.monotonic() - began,
+                **changes,  # type: ignore[arg-type]
             )
             mirror.update()
             self._write(state)

@@ -85,7 +85,9 @@ def _hours(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{seconds / 60:.1f} min"
 
 
-def make_plan(resolved: ResolvedConfig, root: Path, run_id: str | None, continued: bool, wishes: Wishes) -> Plan:
+def make_plan(
+    resolved: ResolvedConfig, root: Path, run_id: str | None, continued: bool, wishes: Wishes
+) -> Plan:
     """Check all that can be checked here, and nowhere else; raises GymnastError for what cannot train there."""
     config = resolved.config
     if run_id is None:

@@ -24,7 +24,18 @@ RUNS = "GYMNAST_REMOTE_RUNS"  # another place for the volume than where it is mo
 _DAY = 24 * 3600
 _RETRIES = 10
 # Beyond what Gymnast itself needs: what a preset may ask for, where it is installed here too.
-_GAMES = ("torch", "ale-py", "vizdoom", "stable-retro", "minatar", "minigrid", "mujoco", "av", "wandb", "tensorboardX")
+_GAMES = (
+    "torch",
+    "ale-py",
+    "vizdoom",
+    "stable-retro",
+    "minatar",
+    "minigrid",
+    "mujoco",
+    "av",
+    "wandb",
+    "tensorboardX",
+)
 
 
 def packages() -> list[str]:

@@ -32,7 +32,8 @@ def faults_as_ours() -> Iterator[None]:
     try:
         yield
     except exception.AuthError as error:
-        raise GymnastError(f"{HOW_TO_GET_A_TOKEN} ({_first_line(error)})") from error
+        why = "" if "Token missing" in str(error) else f" (Modal says: {_first_line(error)})"
+        raise GymnastError(f"{HOW_TO_GET_A_TOKEN}{why}") from error
     except exception.ConnectionError as error:
         raise GymnastError(f"Modal cannot be reached: {_first_line(error)}; nothing was started") from error
     except exception.Error as error:
@@ -65,7 +66,9 @@ def call_status(call_id: str) -> str | None:
         import modal
 
         graph = modal.FunctionCall.from_id(call_id).get_call_graph()
-    return next((info.status.name.lower() for info in _inputs(graph) if info.function_call_id == call_id), None)
+    return next(
+        (info.status.name.lower() for info in _inputs(graph) if info.function_call_id == call_id), None
+    )
 
 
 def _inputs(graph: list[Any]) -> Iterator[Any]:

@@ -34,5 +34,7 @@ def _gpu(gpu: str | None) -> float:
     name, _, count = gpu.partition(":")
     if name not in GPU_HOUR or not (count or "1").isdecimal() or count == "0":
         known = ", ".join(GPU_HOUR)
-        raise GymnastError(f"--gpu {gpu}: not a GPU of Modal{did_you_mean(name, GPU_HOUR)}; there are {known}")
+        raise GymnastError(
+            f"--gpu {gpu}: not a GPU of Modal{did_you_mean(name, GPU_HOUR)}; there are {known}"
+        )
     return GPU_HOUR[name] * int(count or 1)

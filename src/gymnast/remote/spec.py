@@ -31,7 +31,9 @@ class TrainSpec:
     gpu: str | None
     dollars_per_hour: float
     max_seconds: float | None  # of all attempts together
-    variables: tuple[str, ...] = ()  # environment variables that the run reads; their values travel as secrets
+    variables: tuple[
+        str, ...
+    ] = ()  # environment variables that the run reads; their values travel as secrets
     attempt_seconds: float = LONGEST_ATTEMPT
 
     def to_text(self) -> str:
