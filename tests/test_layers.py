@@ -70,6 +70,7 @@ LAYERS = (
     ("doctor", "audit", "review"),
     ("archive",),
     ("publish",),
+    ("remote",),
     ("smoke",),
     ("play",),
     ("api", "inspect"),  # the inspector is a user of the api, which starts it

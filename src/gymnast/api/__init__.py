@@ -145,6 +145,13 @@ if TYPE_CHECKING:
     from gymnast.api.recordings import recording_binary as recording_binary
     from gymnast.api.recordings import recording_csv as recording_csv
     from gymnast.api.recordings import recording_info as recording_info
+    from gymnast.api.remote import RemoteEntry as RemoteEntry
+    from gymnast.api.remote import list_remote as list_remote
+    from gymnast.api.remote import pull_remote as pull_remote
+    from gymnast.api.remote import remote_logs as remote_logs
+    from gymnast.api.remote import remote_run as remote_run
+    from gymnast.api.remote import stop_remote as stop_remote
+    from gymnast.api.remote import train_on_modal as train_on_modal
     from gymnast.api.report import RunReport as RunReport
     from gymnast.api.report import read_report as read_report
     from gymnast.api.report import read_rollout_table as read_rollout_table
@@ -229,6 +236,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     " check_picture_file",
     "completion": "complete_reference complete_run",
     "detached": "DetachedRun start_detached",
+    "remote": "RemoteEntry train_on_modal list_remote remote_run remote_logs stop_remote pull_remote",
     "control": "NotAnswered stop_run pause_run resume_paused_run checkpoint_run evaluate_run watch_run"
     " run_state",
     "extend": "Hook Sink Adjust Stop Command Report Episode Outcome RunHeader",

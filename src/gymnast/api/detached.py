@@ -52,6 +52,8 @@ def start_detached(
     max_env_steps: int | str | None = None,
     wall_time: float | str | None = None,
     init_from: str | Path | None = None,
+    run_id: str | None = None,
+    max_duration: float | str | None = None,
     fresh_optimizer: bool = False,
     runs_dir: str | Path | None = None,
     track: Sequence[str] = (),
@@ -76,6 +78,7 @@ def start_detached(
         "reference": _text(reference),
         "resume": _text(resume),
         "init_from": _text(init_from),
+        "run_id": run_id,
         "config_dirs": [str(folder) for folder in folders(config_dirs)],
         "fresh_optimizer": fresh_optimizer,
         "trust": trust,
@@ -83,6 +86,7 @@ def start_detached(
             "overrides": plain_overrides(overrides),
             "max_env_steps": maybe_whole("max_env_steps", max_env_steps),
             "wall_time": maybe_seconds("wall_time", wall_time),
+            "max_duration": maybe_seconds("max_duration", max_duration),
             "runs_dir": _text(runs_dir),
             "track": list(track),
         },
@@ -130,7 +134,7 @@ def main(fd: int) -> None:
     console = _Console(fd)
     try:
         if order["resume"] is None:
-            start = {"init_from": order["init_from"], "config_dirs": order["config_dirs"]}
+            start = {key: order[key] for key in ("init_from", "run_id", "config_dirs")}
             api.train(order["reference"], console=console, **start, **order["shared"])
         else:
             chosen = {key: order[key] for key in ("fresh_optimizer", "trust")}

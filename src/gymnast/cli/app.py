@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("gymnast.cli.report:report", "Report on a run: outcome, curves, alerts with advice."),
     "review": ("gymnast.cli.review:app", "Let a language model review runs and propose changes."),
     "runs": ("gymnast.cli.runs:app", "List, show, compare, control and remove runs."),
+    "remote": ("gymnast.cli.remote:app", "List, follow, stop and pull runs that train on Modal."),
     "diagnose": ("gymnast.cli.diagnose:diagnose", "Find what is wrong with a run, and what to change."),
     "publish": ("gymnast.cli.publish:publish", "Publish a run on the Hugging Face Hub."),
     "pull": ("gymnast.cli.pull:pull", "Bring a run from the Hugging Face Hub or from W&B."),

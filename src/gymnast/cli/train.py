@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,9 +13,11 @@ from typer.core import TyperCommand
 
 from gymnast import api
 from gymnast.cli.completion import complete_checkpoint, complete_reference, complete_run, complete_tracker
+from gymnast.cli.continuing import again_on_sigterm, check_continuing, with_next
 from gymnast.cli.options import ConfigDirs, RunsDir
 from gymnast.cli.program import option_for, program
 from gymnast.cli.trust import Trust, ask_for_trust, used_when_trusted
+from gymnast.cli.where import Cores, Gpu, MaxCost, Memory, On, check_remote, target_of
 from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
 
@@ -89,6 +91,26 @@ def train(
         str | None,
         typer.Option(metavar="TIME", help="Seconds of training, or 10m, 2h; resumed parts add up."),
     ] = None,
+    run_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="The id of the new run, which is drawn otherwise.")
+    ] = None,
+    continued: Annotated[
+        bool,
+        typer.Option(
+            "--continue", help="With --run-id: start that run, or continue it if it exists; may be repeated."
+        ),
+    ] = False,
+    max_duration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Save and exit with 3 after this time of this process, e.g. 23h30m."
+        ),
+    ] = None,
+    on: On = None,
+    max_cost: MaxCost = None,
+    gpu: Gpu = None,
+    cores: Cores = None,
+    memory: Memory = None,
     track: Annotated[
         list[str] | None,
         typer.Option(
@@ -129,10 +151,12 @@ def train(
       gymnast train CartPole-v1:ppo --init-from @last/@best
       gymnast train LunarLander-v3:ppo --detach      then: gymnast runs watch @last
       gymnast train LunarLander-v3:ppo --track wandb --track tensorboard
+      gymnast train LunarLander-v3:ppo --run-id lander-1 --continue      in jobs: start it, or continue it
+      gymnast train ALE/Pong-v5:ppo --on modal --max-cost 5 --detach     then: gymnast remote list
 
     \b
     Keys while it trains: c checkpoint, e evaluate, p pause, q stop and save.
-    Exit code: 0 solved or budget spent, 1 failed, 2 bad input, 3 interrupted and saved.
+    Exit code: 0 solved or budget spent, 1 failed, 2 bad input, 3 interrupted and saved: run it again.
     """
     reference, overrides = split_words(words or [])
     _check(reference, resume, fresh_optimizer, init_from, quiet, as_json)
@@ -143,6 +167,26 @@ def train(
         raise GymnastError("--config-dir is for what starts a new run: a resumed one has its own config")
     steps = _parse("--max-env-steps", max_env_steps, api.parse_count)
     seconds = _parse("--wall-time", wall_time, api.parse_duration)
+    limit = _parse("--max-duration", max_duration, api.parse_duration)
+    target, _ = target_of(on)
+    check_continuing(reference, run_id, continued, detach and target == "local")
+    check_remote(
+        target, reference, init_from, {"max-cost": max_cost, "gpu": gpu, "cores": cores, "memory": memory}
+    )
+    if target == "modal" and reference is not None:
+        from gymnast.cli.remote import train_remotely
+
+        options = {"overrides": overrides, "config_dirs": config_dir or (), "max_env_steps": steps}
+        options |= {"wall_time": seconds, "max_duration": limit, "track": track or (), "run_id": run_id}
+        options |= {
+            "continued": continued,
+            "max_cost": max_cost,
+            "gpu": gpu,
+            "cores": cores,
+            "memory": memory,
+        }
+        train_remotely(reference, options, runs_dir, detach, quiet, as_json)
+        return
 
     if detach:
         from gymnast.cli.detach import train_detached
@@ -150,7 +194,7 @@ def train(
         budget = {"max_env_steps": steps, "wall_time": seconds}
         start = {"init_from": init_from, "resume": resume, "fresh_optimizer": fresh_optimizer}
         options = {"overrides": overrides, "config_dirs": config_dir or (), **budget, **start}
-        options["track"] = track or ()
+        options |= {"track": track or (), "run_id": run_id, "max_duration": limit}
         ask_for_trust(
             trust,
             lambda trusted: train_detached(
@@ -167,21 +211,24 @@ def train(
         requests = TerminalKeys(on_help=console.note, on_suspend=console.suspend, on_resume=console.resume)
         shared: dict[str, Any] = {"overrides": overrides, "max_env_steps": steps, "wall_time": seconds}
         shared |= {"runs_dir": runs_dir, "console": console, "requests": requests, "track": track or ()}
+        shared["max_duration"] = limit
         try:
             with requests:
                 if reference is not None:
-                    return api.train(reference, init_from=init_from, config_dirs=config_dir or (), **shared)
+                    shared |= {"run_id": run_id, "continued": continued, "init_from": init_from}
+                    return api.train(reference, config_dirs=config_dir or (), **shared)
                 return api.resume(resume or LAST, fresh_optimizer=fresh_optimizer, trust=trusted, **shared)
         finally:
             console.close()
 
-    run = used_when_trusted(trust, trained)
+    with again_on_sigterm() if continued else nullcontext():
+        run = used_when_trusted(trust, trained)
 
     with suppress(OSError):  # the run is saved and its exit code holds, even if nobody reads this
         if as_json:
-            echo_json(run.to_json(), indent=None)
-        elif quiet:
-            echo(_one_line(run, runs_dir))
+            echo_json(with_next(run) if continued else run.to_json(), indent=None)
+        elif quiet or continued:
+            echo(_one_line(run, runs_dir, continued))
         else:
             echo("\n".join(next_steps(run, runs_dir)))
     raise typer.Exit({"failed": EXIT_FAILED, "interrupted": EXIT_INTERRUPTED}.get(run.outcome.status, 0))
@@ -265,10 +312,13 @@ def _more(run: Run) -> str:
     return "" if isinstance(budget, int) and done < budget else f" --max-env-steps {2 * max(1, done)}"
 
 
-def _one_line(run: Run, runs_dir: Path | None) -> str:
+def _one_line(run: Run, runs_dir: Path | None, continued: bool) -> str:
     from gymnast.metrics.sinks.console import summarise
 
     line = f"{run.id}: {summarise(run.outcome)}"
+    if continued:
+        again = run.outcome.status == "interrupted"
+        return f"{line}; {'give the same command again to continue' if again else 'it is done'}"
     return (
         f"{line}; resume with: {program()} train --resume {run.id}{option_for(runs_dir)}"
         if run.outcome.status == "interrupted"

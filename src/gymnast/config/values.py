@@ -16,6 +16,8 @@ from gymnast.redact import remember_secret
 _SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _NUMBER = re.compile(r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)", re.IGNORECASE)
+_UNIT = re.compile(r"(\d+)([dhms])")
+_SEVERAL_UNITS = re.compile(r"(?=\d+[dhms]\d)(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?")  # 23h30m
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_]\w*)\}", re.ASCII)  # $${ is a literal ${
 
 
@@ -89,14 +91,17 @@ def parse_count(value: Any) -> Any:
 
 
 def parse_duration(value: Any) -> Any:
-    """'90s', '10m', '1.5h', 30 → seconds as float."""
+    """'90s', '10m', '1.5h', '23h30m', 30 → seconds as float."""
     if isinstance(value, bool):
         raise ValueError("must be a duration, not true or false")
     if isinstance(value, str):
         match = _NUMBER.fullmatch(value.strip())
-        if match is None or match[2].lower() not in _SECONDS:
+        if _SEVERAL_UNITS.fullmatch(value.strip()):
+            value = sum(float(number) * _SECONDS[unit] for number, unit in _UNIT.findall(value))
+        elif match is None or match[2].lower() not in _SECONDS:
             raise ValueError(f"{value!r} is not a duration; write 30, 30s, 10m or 2h")
-        value = float(match[1].replace("_", "")) * _SECONDS[match[2].lower()]
+        else:
+            value = float(match[1].replace("_", "")) * _SECONDS[match[2].lower()]
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"must be a duration, and {value} is not one; write 30, 30s, 10m or 2h")
     return value

@@ -40,7 +40,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gymnast.errors import GymnastError, RunFailed, did_you_mean
+from gymnast.errors import GymnastError, did_you_mean
 from gymnast.runs.files import (
     MOST_CONFIG,
     UnsafeFile,
@@ -264,7 +264,7 @@ def check_new_id(root: Path, run_id: str) -> str:
     if not RUN_ID.fullmatch(run_id):
         raise GymnastError(f"{run_id!r} is not a run id: {_ID_RULE}")
     if os.path.lexists(root / run_id):
-        hint = f"resume it with --resume {run_id}, or choose another id"
+        hint = f"resume it with --resume {run_id} or with --continue, or choose another id"
         raise GymnastError(f"{root} has a run {run_id} already: {hint}")
     return run_id
 
@@ -283,22 +283,27 @@ def create_run(
         root.mkdir(parents=True, exist_ok=True)
         sweep(root)
         run = RunFolder(root / (free_id(root) if run_id is None else check_new_id(root, run_id)))
-        unfinished = root / f"{UNFINISHED}{run.id}"
+        unfinished = (
+            root / f"{UNFINISHED}{run.id}-{os.urandom(4).hex()}"
+        )  # a killed process may have left one
         draft = RunFolder(unfinished)
         draft.checkpoints.mkdir(parents=True)
         write_atomic(draft.config_path, config_yaml_text, sync_folder=False)
         own = {"id": run.id, "name": name, "created": now()}
         record = {**own, **info, **own}
         write_atomic(draft.info_path, json.dumps(record, indent=2) + "\n")
+        check_new_id(root, run.id)  # another process may have been faster
         unfinished.rename(run.path)
         fsync_folder(root)
         return run
-    except (OSError, RunFailed) as error:
+    except (OSError, GymnastError) as error:
         if unfinished is not None:
             remove_tree(unfinished)
         for folder in made:
             with suppress(OSError):
                 folder.rmdir()  # succeeds only while empty
+        if type(error) is GymnastError:
+            raise  # about the id
         reason = write_failed(root, error) if isinstance(error, OSError) else error
         raise GymnastError(f"no run can be created in {root}: {reason}") from error
 

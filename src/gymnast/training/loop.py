@@ -28,6 +28,8 @@ from gymnast.training.run.watch import Watch
 from gymnast.training.run.writer import RunWriter
 from gymnast.training.session import Session
 
+DIVERGED = "the loss became NaN or infinite"  # how the reason of such a failure begins
+
 
 def run_loop(
     s: Session, writer: RunWriter, sinks: Sinks, console: Console, requests: AnyOf, stop: StopRequest
@@ -36,7 +38,9 @@ def run_loop(
     state = s.state
     watch = Watch(s.budget, state.seconds, requests, stop, console)
     status: Status = "finished"
-    reason = s.budget.spent(state)
+    reason = s.over_already or s.budget.spent(state)
+    if s.over_already is not None and state.solved:
+        status = "solved"
     while reason is None or s.unscored is not None:
         try:
             update = s.take_unscored() or _collect_and_learn(s, writer, watch)
@@ -127,7 +131,7 @@ def _collect_and_learn(s: Session, writer: RunWriter, watch: Watch) -> Update:
         if s.monitor is not None:
             s.monitor.diverged(state.env_steps, {**collected.metrics, **learned.metrics})
         raise RunFailed(
-            f"the loss became NaN or infinite in update {state.updates + 1}, after step "
+            f"{DIVERGED} in update {state.updates + 1}, after step "
             f"{state.env_steps:,}; checkpoints before it are intact. A lower algo.lr, a lower "
             "algo.max_grad_norm or policy.normalize_obs=running may help"
         )

@@ -65,6 +65,8 @@ class Session:
     observer: Observer | None = None  # measures more, every few updates
     # The row of an update that a resumed run has to evaluate first: it was killed in its first evaluation.
     unscored: Mapping[str, Any] | None = None
+    # Why a run that was killed between its last update and its end is over: the loop does nothing else.
+    over_already: str | None = None
 
     @property
     def stop_at(self) -> float | None:
@@ -77,12 +79,24 @@ class Session:
 
     def ended_by(self, score: Score) -> str | None:
         """Why training ends with this score; None if it continues."""
+        return self._ended_by(score.mean, self.solves(score))
+
+    def _ended_by(self, mean: float, solves: bool) -> str | None:
         if self.config.stop.eval_return == "solved" and self.spec.tasks:
-            return "every task reached its threshold" if self.solves(score) else None
+            return "every task reached its threshold" if solves else None
         wanted = self.stop_at
-        if wanted is None or score.mean < wanted:
+        if wanted is None or mean < wanted:
             return None
-        return f"evaluation reached {score.mean:.4g} (target {wanted:g})"
+        return f"evaluation reached {mean:.4g} (target {wanted:g})"
+
+    def ended_before(self, row: Mapping[str, Any]) -> str | None:
+        """Why the update that a restored session is at was its last; `row` has that update's metrics."""
+        mean = row.get("eval/return/mean")
+        if isinstance(mean, (int, float)) and row.get("eval/env_steps") == self.state.env_steps:
+            by_score = self._ended_by(float(mean), bool(row.get("eval/solved")))
+            if by_score is not None:
+                return by_score
+        return self.over()
 
     def over(self) -> str | None:
         """Why training ends, whatever the evaluation scores; None if it continues."""

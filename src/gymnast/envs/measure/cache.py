@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gymnast import __version__
 from gymnast.envs.settings import EnvConfig
 
 # Of the section, what does not affect how fast or how an env steps.
@@ -23,7 +24,13 @@ def cores_of_a_group(groups: int) -> int:
 
 
 def usable_cores() -> int:
-    """Cores this process may run on; containers and `taskset` allow fewer than the machine has."""
+    """Cores this process may run on; containers and `taskset` allow fewer than the machine has.
+
+    GYMNAST_CORES is for a container that sees all cores of its machine and may not use them.
+    """
+    given = os.environ.get("GYMNAST_CORES", "")
+    if given.isdecimal() and int(given):
+        return int(given)
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
@@ -46,7 +53,8 @@ def measured_key(config: EnvConfig, **more: Any) -> str:
         ],
         "versions": [
             platform.python_version(),
-            *map(version, ("gymnast", "gymnasium", "numpy")),
+            __version__,
+            *map(version, ("gymnasium", "numpy")),
         ],
     }
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()

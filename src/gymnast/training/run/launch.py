@@ -60,7 +60,7 @@ def start_run(
     """Train as a new run. The folder is created only when everything else is built."""
     if run_id is not None:  # before what takes a while
         check_new_id(root, run_id)
-    config = _tracked(resolved.config, observers)
+    config = tracked(resolved.config, observers)
     check_videos(config)
     refuse_secrets(config)
     if (others := variants_for_a_cpu(resolved.name)) and not has_gpu(resolved.config.device):
@@ -112,7 +112,7 @@ def _close(session: Session, run: RunFolder | None) -> None:
             append_to_log(run.log_path, notice)
 
 
-def _tracked(config: Config, observers: Observers) -> Config:
+def tracked(config: Config, observers: Observers) -> Config:
     """The config with the trackers that the caller asks for, which a resume has too then."""
     if not observers.track:
         return config
@@ -131,17 +131,19 @@ def continue_run(
     observers: Observers,
     *,
     trust: bool = False,
+    may_be_over: bool = False,
 ) -> Outcome:
     """Continue from the last intact checkpoint; from the beginning if nothing was trained yet.
 
-    A run that was made elsewhere continues if it is trusted, and counts as made here from then on.
+    A run that was made elsewhere continues if it is trusted, and counts as made here from then on. With
+    `may_be_over` a run that was killed after its last update is brought to its end; it is an error otherwise.
     """
     notices: list[str] = []
     with run.lock():
         with passed_on(notices.append):
             check_something_to_resume(run)
             config = load_run_config(run, overrides, file=config_to_resume(run, notices), trust=trust)
-            config = _tracked(config, observers)
+            config = tracked(config, observers)
             refuse_secrets(config)
             config = with_measured_envs(config, observers.console)
             check_videos(config)
@@ -150,7 +152,9 @@ def continue_run(
         try:
             steps = session.state.env_steps
             spent = session.budget.spent(session.state)
-            if spent is not None and session.unscored is None:
+            if may_be_over and session.unscored is None:
+                session.over_already = session.ended_before(row)
+            elif spent is not None and session.unscored is None:
                 more = session.budget.more(session.state)
                 raise GymnastError(
                     f"run {run.id} is at step {steps:,} and {spent}; give it more, for example {more}"
