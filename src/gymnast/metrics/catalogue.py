@@ -17,7 +17,9 @@ DECLARED_IN = (
     "gymnast.training.metrics",
     "gymnast.algorithms.metrics",
     "gymnast.rollout.metrics",
+    "gymnast.envs.backends.remote_tally",
     "gymnast.observe.metrics",
+    "gymnast.cluster.metrics",
     "gymnast.parts.reward_scale",
     "gymnast.parts.popart",
     "gymnast.parts.bonus",
@@ -34,6 +36,7 @@ _STAGES = {
     "env": "What the environments gave in that rollout.",
     "task": "Training episodes of each task of a mix, by its name.",
     "explore": "Exploration: intrinsic rewards and how much of the environment was seen.",
+    "cluster": "Actors: how fast each is, and who waits for whom (docs/cluster.md).",
     "alert": "Health alerts (docs/alerts.md).",
     "eval": "Evaluation; only in rows of updates that were followed by one.",
 }

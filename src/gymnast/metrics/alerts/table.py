@@ -16,6 +16,7 @@ DECLARED_IN = (
     "gymnast.rollout.alerts.observations",
     "gymnast.rollout.alerts.rewards",
     "gymnast.training.alerts",
+    "gymnast.cluster.alerts",
 )
 
 
