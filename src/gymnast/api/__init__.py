@@ -15,6 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gymnast.api.actors import create_actor_token as create_actor_token
+    from gymnast.api.actors import serve_actors as serve_actors
     from gymnast.api.archiving import ArchivedRun as ArchivedRun
     from gymnast.api.archiving import ArrivedRun as ArrivedRun
     from gymnast.api.archiving import PackedRun as PackedRun
@@ -216,6 +218,7 @@ if TYPE_CHECKING:
     from gymnast.api.video import record_video as record_video
 
 _PUBLIC: dict[str, str] = {  # module → the names it offers
+    "actors": "create_actor_token serve_actors",
     "jobs": "Job job_address list_jobs read_job start_job stop_job",
     "logs": "LogPage read_log",
     "outside": "check_outside_config check_reference check_settings outside_checkpoint outside_run",
