@@ -150,11 +150,11 @@ class Crew:
         """Wait for all parts of a rollout. `look` is called every now and then with how many are missing."""
         since = time.monotonic()
         while missing := [share for share, answer in enumerate(request.answers) if answer is None]:
-            waiting = {id(request.tickets[share]): share for share in missing}
+            waiting = {request.tickets[share]: share for share in missing}
             done = self.fleet.wait([request.tickets[share] for share in missing], _LOOK_SECONDS)
             for ticket in done:
-                share = waiting[id(ticket)]
-                if request.tickets[share] is not ticket or request.answers[share] is not None:
+                share = waiting[ticket]
+                if request.tickets[share] != ticket or request.answers[share] is not None:
                     continue  # it was asked again meanwhile
                 try:
                     request.answers[share] = _checked(self.fleet.result(ticket))
