@@ -125,7 +125,7 @@ def gae_batch(rollout: Rollout, gamma: float, gae_lambda: float) -> Batch:
 def vtrace_batch(
     rollout: Rollout, gamma: float, gae_lambda: float, rho_clip: float, trace_clip: float
 ) -> Batch:
-    """A rollout with advantages and returns by V-trace; weights are 1 where the policy is the one that acted."""
+    """A rollout with advantages and returns by V-trace; without an older policy all weights are 1."""
     ratios = rollout.log_ratios
     weights = np.ones_like(rollout.rewards) if ratios is None else np.exp(np.minimum(ratios, 20.0))
     advantages, returns = vtrace(

@@ -44,11 +44,11 @@ def vtrace(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Advantages and value targets of data that an older policy collected (Espeholt et al., 2018, eq. 1).
 
-    As `gae`, with `weights` [T, N] = π(a|x) / μ(a|x) of the present policy over the one that acted; values are
-    of the present policy. The target is v = V + ρ δ + γ λ c (v' - V'), with ρ and c the weights clipped, δ the
-    one-step error, and λ = 1 in the paper. The advantage is δ + γ λ (v' - V'): r + γ v' - V at λ = 1, as there,
-    without the weight ρ of the step itself, which the ratio of the surrogate objective has already. Where all
-    weights are 1, both are those of `gae`.
+    As `gae`, with `weights` [T, N] = π(a|x) / μ(a|x) of the present policy over the one that acted; values
+    are of the present policy. The target is v = V + ρ δ + γ λ c (v' - V'), with ρ and c the weights clipped,
+    δ the one-step error, and λ = 1 in the paper. The advantage is δ + γ λ (v' - V'): r + γ v' - V at λ = 1,
+    as there, without the weight ρ of the step itself, which the ratio of the surrogate objective has already.
+    Where all weights are 1, both are those of `gae`.
     """
     continues = (~(terminated | truncated)).astype(values.dtype)
     next_values = values[1:] * continues + bootstrap

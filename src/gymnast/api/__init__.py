@@ -207,6 +207,7 @@ if TYPE_CHECKING:
     from gymnast.api.training import captured_output as captured_output
     from gymnast.api.training import parse_count as parse_count
     from gymnast.api.training import parse_duration as parse_duration
+    from gymnast.api.training import place_settings as place_settings
     from gymnast.api.training import resume as resume
     from gymnast.api.training import train as train
     from gymnast.api.tuning import EnvTuning as EnvTuning
@@ -225,7 +226,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "series": "MetricSeries match_metrics metric_keys metric_rows read_series",
     "state": "current_alerts last_metrics run_settings",
     "suggestions": "Suggestion repeated suggest_changes",
-    "training": "train resume parse_count parse_duration captured_output",
+    "training": "train resume parse_count parse_duration place_settings captured_output",
     "run": "Run Overrides",
     "runs": "RunEntry RunSummary list_runs show_run best_runs delete_runs find_run runs_folder",
     "compare": "Comparison compare_runs comparison_picture comparison_text save_comparison_picture"

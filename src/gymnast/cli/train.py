@@ -89,6 +89,13 @@ def train(
         str | None,
         typer.Option(metavar="TIME", help="Seconds of training, or 10m, 2h; resumed parts add up."),
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Where to collect: local:4 (4 actors here), ray, ray://HOST:PORT, or none: in this process.",
+        ),
+    ] = None,
     track: Annotated[
         list[str] | None,
         typer.Option(
@@ -129,12 +136,14 @@ def train(
       gymnast train CartPole-v1:ppo --init-from @last/@best
       gymnast train LunarLander-v3:ppo --detach      then: gymnast runs watch @last
       gymnast train LunarLander-v3:ppo --track wandb --track tensorboard
+      gymnast train LunarLander-v3:ppo --on ray      actors wherever Ray has cores
 
     \b
     Keys while it trains: c checkpoint, e evaluate, p pause, q stop and save.
     Exit code: 0 solved or budget spent, 1 failed, 2 bad input, 3 interrupted and saved.
     """
     reference, overrides = split_words(words or [])
+    overrides = [*overrides, *(api.place_settings(on) if on is not None else ())]
     _check(reference, resume, fresh_optimizer, init_from, quiet, as_json)
     if plain and (quiet or as_json):
         other = "--quiet" if quiet else "--json"

@@ -10,7 +10,7 @@ from gymnast.config.schema import Config
 from gymnast.envs.backends.restarts import Restarts
 from gymnast.envs.backends.workers import registration
 from gymnast.envs.build import env_seeds, why_not_backend
-from gymnast.envs.contract import close_env
+from gymnast.envs.contract import Envs, close_env
 from gymnast.envs.measure.cache import usable_cores
 from gymnast.envs.single import episode_values, make_env, reward_parts
 from gymnast.errors import GymnastError
@@ -18,13 +18,13 @@ from gymnast.parts.table import value_heads
 from gymnast.policies.build import choose_engine
 from gymnast.policies.layout import build_layout
 from gymnast.policies.policy import Policy
-from gymnast.rollout.remote import RemoteCollector, RemoteEnvs
+from gymnast.rollout.remote import ActorEnvs, RemoteCollector
 from gymnast.rollout.remote_crew import Crew
 from gymnast.rollout.remote_fleet import Fleet
 from gymnast.spaces.plain import plain_action_space, plain_space
 
 
-def build_remote_envs(config: Config) -> RemoteEnvs:
+def build_remote_envs(config: Config) -> ActorEnvs:
     """The envs of all actors. Nothing runs before they are reset."""
     cluster, env = config.cluster, config.env
     refuse_unsupported(config)
@@ -64,7 +64,7 @@ def build_remote_envs(config: Config) -> RemoteEnvs:
         cluster.timeout,
         check_versions if cluster.on == "ray" else lambda theirs, where: None,
     )
-    return RemoteEnvs(crew, backend, spaces, *names)
+    return ActorEnvs(crew, backend, spaces, *names)
 
 
 def build_fleet(cluster: ClusterConfig, n_envs: int) -> Fleet:
@@ -79,8 +79,9 @@ def build_fleet(cluster: ClusterConfig, n_envs: int) -> Fleet:
 
 
 def build_remote_source(
-    config: Config, envs: RemoteEnvs, policy: Policy, acting: Policy, *, keep_final_obs: bool
+    config: Config, envs: Envs, policy: Policy, acting: Policy, *, keep_final_obs: bool
 ) -> RemoteCollector:
+    assert isinstance(envs, ActorEnvs)
     envs.crew.order["keep_final_obs"] = keep_final_obs
     weigh = getattr(config.algo, "advantage", "gae") == "vtrace"
     return RemoteCollector(

@@ -66,8 +66,8 @@ def _prepare(address: str | None) -> None:
     if os.environ[_MODE] == "token" and not has_token:
         if where is not None:
             raise GymnastError(
-                f"Ray at {where} needs a token: put it into ~/.ray/auth_token or {_TOKEN}, as on the machines of "
-                f"the cluster ({_MODE}=disabled if that has none)"
+                f"Ray at {where} needs a token: put it into ~/.ray/auth_token or {_TOKEN}, as on the machines"
+                f" of the cluster ({_MODE}=disabled if that has none)"
             )
         os.environ[_TOKEN] = secrets.token_hex(32)
 
@@ -81,8 +81,8 @@ def _reach(address: str) -> None:
     host, colon, port = address.removeprefix(_CLIENT).rpartition(":")
     if not colon or not host or not port.isdigit():
         raise GymnastError(
-            f"cluster.address {address!r} is not an address of Ray; give HOST:6379 from a machine of the cluster,"
-            f" or {_CLIENT}HOST:10001 from elsewhere"
+            f"cluster.address {address!r} is not an address of Ray; give HOST:6379 from a machine of the"
+            f" cluster, or {_CLIENT}HOST:10001 from elsewhere"
         )
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
@@ -110,12 +110,12 @@ def _why_not(address: str | None, error: Exception) -> str:
         return f"Ray at {where} is of another version: {text}"
     if type(error).__name__ == "AuthenticationError" or "nauthenticated" in text:
         return (
-            f"Ray at {where} refused the token of this machine: it must be that of the cluster ({_TOKEN}, or the file"
-            " ~/.ray/auth_token)"
+            f"Ray at {where} refused the token of this machine: it must be that of the cluster ({_TOKEN},"
+            " or the file ~/.ray/auth_token)"
         )
     if isinstance(error, ConnectionError):
         return (
-            f"Ray at {where} did not accept this driver: its token ({_TOKEN}, ~/.ray/auth_token) is another one, or it"
-            f" is not a Ray of the same version ({text})"
+            f"Ray at {where} did not accept this driver: its token ({_TOKEN}, ~/.ray/auth_token) is another"
+            f" one, or it is not a Ray of the same version ({text})"
         )
     return f"Ray at {where} cannot be used: {type(error).__name__}: {text}"

@@ -1,4 +1,4 @@
-"""Whether driver and actors run the same program: a rollout of another version would be learned from in silence."""
+"""Whether driver and actors run the same program: else data of another version is learned from in silence."""
 
 from __future__ import annotations
 

@@ -147,7 +147,9 @@ class Config(Section):
                     f" {LONGEST_GAE_LAG}"
                 )
         if weighs and isinstance(self.explore, BonusSettings):
-            problems["algo.advantage"] = "vtrace has one stream of rewards; use gae with a bonus for exploring"
+            problems["algo.advantage"] = (
+                "vtrace has one stream of rewards; use gae with a bonus for exploring"
+            )
         return problems
 
     def fits(self, n_envs: int) -> bool:

@@ -36,7 +36,6 @@ _STAGES = {
     "env": "What the environments gave in that rollout.",
     "task": "Training episodes of each task of a mix, by its name.",
     "explore": "Exploration: intrinsic rewards and how much of the environment was seen.",
-    "cluster": "Actors: how fast each is, and who waits for whom (docs/cluster.md).",
     "alert": "Health alerts (docs/alerts.md).",
     "eval": "Evaluation; only in rows of updates that were followed by one.",
 }

@@ -1,11 +1,11 @@
 """Rollouts from actors: each has a share of the envs and a copy of the policy, and returns whole rollouts.
 
-`lag` says how many updates the copies are behind. With 0 the learner waits while actors collect, and the result
-is that of a collector in this process, to the bit. With 1 they collect the next rollout while the learner learns
-from this one, as `AheadCollector` does; with more, so many rollouts are on their way at any time. Which weights
-act in which rollout never depends on how fast a machine is.
+`lag` says how many updates the copies are behind. With 0 the learner waits while actors collect, and the
+result is that of a collector in this process, to the bit. With 1 they collect the next rollout while the
+learner learns from this one, as `AheadCollector` does; with more, so many rollouts are on their way at any
+time. Which weights act in which rollout never depends on how fast a machine is.
 
-A checkpoint holds what the rollouts on their way are collected from, so that a resumed run collects them again.
+A checkpoint holds what the rollouts on their way are collected from: a resumed run collects them again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
+from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -29,11 +30,11 @@ from gymnast.rollout.remote_states import cut, joined
 from gymnast.rollout.remote_weights import load_weights, weights_of
 from gymnast.rollout.source import Collected, Episode, Interrupted, Progress
 
-_NAMED_ACTORS = 32  # beyond it only the slowest, the mean and the fastest are recorded
+_NAMED_ACTORS = 32  # of more, only how slow the slowest is
 _DROP_SECONDS = 2.0  # what actors get to finish a rollout that is dropped
 
 
-class RemoteEnvs(CannotCapture):
+class ActorEnvs(CannotCapture):
     """The envs of all actors, as far as anyone but an actor has to know them: they cannot be stepped here."""
 
     def __init__(
@@ -48,6 +49,7 @@ class RemoteEnvs(CannotCapture):
         self.n_envs = len(crew.seeds)
         self.observation_space, self.action_space = spaces
         self.reward_parts, self.episode_values = reward_parts, episode_values
+        self.carries_state = True  # known once they are built
         self.masks: np.ndarray | None = None
 
     @property
@@ -58,13 +60,10 @@ class RemoteEnvs(CannotCapture):
     def restarts(self) -> int:
         return self.crew.restarts.count
 
-    @property
-    def carries_state(self) -> bool:
-        return self.crew.carries_state
-
     def reset(self) -> np.ndarray:
         """Build all shares; what their envs show first."""
         shown = self.crew.muster()
+        self.carries_state = self.crew.carries_state
         self.masks = shown.get("masks")
         return shown["obs"]
 
@@ -92,7 +91,7 @@ class RemoteCollector(Collector):
 
     def __init__(
         self,
-        envs: RemoteEnvs,
+        envs: ActorEnvs,
         policy: Policy,
         acting: Policy,
         n_steps: int,
@@ -111,6 +110,7 @@ class RemoteCollector(Collector):
         self._version = 0  # updates since this process began
         self._episodes_begun = np.ones(envs.n_envs, np.int64)
         self._broken_off = False
+        self._received_at = time.perf_counter()
 
     def collect(
         self, policy: Policy, rng: np.random.Generator, progress: Progress | None = None
@@ -128,6 +128,7 @@ class RemoteCollector(Collector):
             self._ask(policy, rng, self._version)
         request = self._pending[0]
         began = time.perf_counter()
+        ready = self._crew.ready(request)
         answers = self._crew.gather(request, self._looking(progress))
         waited = time.perf_counter() - began
         self._pending.popleft()
@@ -139,7 +140,7 @@ class RemoteCollector(Collector):
         while len(self._pending) < self._lag:
             self._ask(policy, rng, self._version)
         self._version += 1
-        metrics |= self._fleet_metrics(request.rows, answers, lag, waited)
+        metrics |= self._fleet_metrics(request.rows, answers, lag, ready, waited)
         return collected
 
     def _ask(self, policy: Policy, rng: np.random.Generator, version: int) -> None:
@@ -240,26 +241,26 @@ class RemoteCollector(Collector):
             rollout.head_values[:, :-1] = values[1:].reshape(-1, t, n)
 
     def _fleet_metrics(
-        self, dealt: list[tuple[int, int]], answers: list[Answer], lag: int, waited: float
+        self, dealt: list[tuple[int, int]], answers: list[Answer], lag: int, ready: int, waited: float
     ) -> dict[str, float]:
         rates = [
             (stop - start) * self.n_steps / max(answer.data["seconds"], 1e-9)
             for (start, stop), answer in zip(dealt, answers, strict=True)
         ]
         received = sum(array.nbytes for answer in answers for array in answer.arrays.values())
+        now = time.perf_counter()
+        since, self._received_at = now - self._received_at, now
         metrics = {
             "train/policy_lag/mean": float(lag),
             "train/policy_lag/max": float(lag),
-            "cluster/actors": float(self._crew.n_actors),
-            "cluster/queue": float(len(self._pending)),
-            "cluster/wait_seconds": waited,
-            "cluster/received_mb": received / 1e6,
-            "cluster/actor_fps/min": min(rates),
-            "cluster/actor_fps/mean": sum(rates) / len(rates),
-            "cluster/actor_fps/max": max(rates),
+            "time/actors/connected": float(self._crew.n_actors),
+            "time/actors/queue_depth": float(ready),
+            "time/actors/wait_seconds": waited,
+            "time/actors/bytes_per_second": received / max(since, 1e-9),
+            "time/actors/slowest": min(rates) * len(rates) / sum(rates),
         }
         if len(rates) <= _NAMED_ACTORS:
-            metrics |= {f"cluster/actor/{number}/fps": rate for number, rate in enumerate(rates)}
+            metrics |= {f"time/actor/{number}/steps_per_second": rate for number, rate in enumerate(rates)}
         return metrics
 
     def _use_room(self, policy: Policy) -> None:
@@ -372,4 +373,4 @@ def _endings(name: str, dealt: list[tuple[int, int]], answers: list[Answer]) -> 
     order = np.lexsort((envs, steps))
     steps, envs, last = steps[order], envs[order], last[order]
     edges = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(steps)]
-    return [(int(steps[a]), envs[a:b], last[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [(int(steps[a]), envs[a:b], last[a:b]) for a, b in pairwise(edges)]

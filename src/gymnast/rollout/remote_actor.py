@@ -1,8 +1,8 @@
 """What runs in an actor: a share of the envs and a copy of the policy, which collect rollouts on request.
 
-The copy acts as the learner's own policy would: on the rows of randomness that belong to its envs, drawn by the
-learner. The bits of a matrix product depend on how many rows it has, and on the place of each. So an actor that
-is to give the same bits acts on a batch of all rows, with its own in their places and zeros in the others.
+The copy acts as the learner's own policy would: on the rows of randomness that belong to its envs, drawn by
+the learner. The bits of a matrix product depend on how many rows it has and where each is. So an actor that
+is to give the same bits acts on a batch of all rows, with its own in their places, zeros in the others.
 
 Log-probabilities and values are left to the learner, which computes them in one pass over the whole rollout;
 only image encoders give them while acting.

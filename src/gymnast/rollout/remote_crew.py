@@ -1,10 +1,10 @@
-"""The actors of a run: who has which rows, what they were asked for, and who takes over from one that is lost.
+"""The actors of a run: who has which rows, what they were asked for, and who takes over from a lost one.
 
 Rows are dealt to shares, and shares to processes: usually one each. A process that dies or hangs is replaced
-within the restart budget. What it had collected died with it, so its part of the rollout is collected again, by
-the process that takes its place, with the same weights and in new episodes, from other seeds. Other parts of the
-rollout stay: nothing that is learned from is cut short or made up. Where there is no room for another process
-(its machine is gone), one of the others takes over the share until there is.
+within the restart budget. What it had collected died with it, so its part of the rollout is collected again,
+by the process that takes its place, with the same weights and in new episodes, from other seeds. Other parts
+of the rollout stay: nothing that is learned from is cut short or made up. Where there is no room for another
+process (its machine is gone), one of the others takes over the share until there is.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class Crew:
         """Started and of the same version. Those that do not come up in time are done without."""
         started = [self.fleet.start() for _ in range(number)]
         hellos = [(process, self.fleet.submit(process, {"do": "hello"}, {})) for process in started]
-        deadline, up, reason = time.monotonic() + _START_SECONDS, [], "there was no answer"
+        up: list[int] = []
+        deadline, reason = time.monotonic() + _START_SECONDS, "there was no answer"
         for process, ticket in hellos:
             left = max(0.0, deadline - time.monotonic()) if not up else max(5.0, deadline - time.monotonic())
             if not self.fleet.wait([ticket], left):
@@ -145,6 +146,10 @@ class Crew:
         message = {"do": "collect", "share": share, "index": request.index}
         noise = {"noise": np.ascontiguousarray(request.noise[:, :, start:stop])}
         return self.fleet.submit(self._hosts[share], message, noise, request.shared)
+
+    def ready(self, request: Request) -> int:
+        """How many parts of a rollout are there already."""
+        return len(self.fleet.wait(request.tickets, 0.0)) if None in request.answers else len(request.answers)
 
     def gather(self, request: Request, look: Callable[[int], None] | None = None) -> list[Answer]:
         """Wait for all parts of a rollout. `look` is called every now and then with how many are missing."""
