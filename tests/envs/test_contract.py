@@ -1,6 +1,7 @@
 """One contract, held by every backend: what a plain loop over single envs would have seen, and no more.
 
-The reference of `sync`, `workers`, `remote` and native MiniGrid is just such a loop with the same seeds and actions.
+The reference of `sync`, `workers`, `remote` and native MiniGrid is just such a loop with the same seeds and
+actions.
 `native` and `envpool` else draw their starts from one generator, so there the reference takes over each
 episode's first observation and simulates on from it.
 """
@@ -61,7 +62,10 @@ CASES = [
     ("native", "disabled"),
     ("native", "same-step"),
     *[pytest.param("envpool", name, marks=needs_envpool) for name in ("cartpole", "frozenlake", "pendulum")],
-    *[pytest.param(name, "minigrid", marks=needs_minigrid) for name in ("sync", "workers", "native", "remote")],
+    *[
+        pytest.param(name, "minigrid", marks=needs_minigrid)
+        for name in ("sync", "workers", "native", "remote")
+    ],
 ]
 
 

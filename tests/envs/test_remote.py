@@ -213,7 +213,9 @@ def test_actors_by_hand_need_a_token(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     with pytest.raises(GymnastError, match="open to other users"):
         remote(config)
     file.chmod(0o600)
-    with pytest.raises(GymnastError, match=r"env 0 could not be started: .* none dialled in at 127.0.0.1:\d+"):
+    with pytest.raises(
+        GymnastError, match=r"env 0 could not be started: .* none dialled in at 127.0.0.1:\d+"
+    ):
         remote(config)
     file.write_text("short\n")
     with pytest.raises(GymnastError, match="at least 16 characters"):

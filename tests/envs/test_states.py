@@ -248,7 +248,9 @@ def test_native_cartpole_repeats_an_episode_and_then_draws_new_starts() -> None:
     assert ends[0][last][0][0] != ends[1][last][0][0]  # the next start
 
 
-@pytest.mark.parametrize(("there", "here"), [("sync", "workers"), ("workers", "sync"), ("remote", "sync"), ("sync", "remote")])
+@pytest.mark.parametrize(
+    ("there", "here"), [("sync", "workers"), ("workers", "sync"), ("remote", "sync"), ("sync", "remote")]
+)
 @pytest.mark.parametrize("env_id", ["Taxi-v4", "LunarLander-v3"])
 def test_a_state_continues_in_another_row_process_and_run(env_id: str, there: str, here: str) -> None:
     masked = env_id == "Taxi-v4"
