@@ -84,7 +84,7 @@ def test_a_lost_actor_is_replaced_and_its_episodes_are_cut_off(
         assert line.startswith("envs 2 to 3 are lost: the actor actor-")
         assert reason in line
         assert line.endswith("another actor takes its place (1 of 10 restarts)")
-        assert actor_metrics(envs)["time/actor/1/lost"] == 1
+        assert actor_metrics(envs)["time/actor_lost/1"] == 1
     finally:
         envs.close()
 

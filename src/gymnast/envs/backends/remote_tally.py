@@ -48,7 +48,7 @@ METRICS = (
         priority=3,
     ),
     MetricSpec(
-        "time/actor/*/lost",
+        "time/actor_lost/*",
         "How often the actor in this place was lost, since the run was started or resumed.",
         "",
         0,
@@ -116,8 +116,11 @@ def actor_metrics(envs: Envs) -> dict[str, float]:
     }
     rates = [rate for sums in taken for rate in sums["rates"]]
     losses = [lost for part in remote for lost in part.losses]
+    known = [rate for rate in rates if rate is not None]
+    if known:
+        metrics["time/actors/slowest"] = min(known) * len(known) / sum(known)
     for index, (rate, lost) in enumerate(zip(rates, losses, strict=True)):
         if rate is not None:
             metrics[f"time/actor/{index}/steps_per_second"] = rate
-        metrics[f"time/actor/{index}/lost"] = lost
+        metrics[f"time/actor_lost/{index}"] = lost
     return metrics

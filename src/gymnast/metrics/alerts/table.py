@@ -15,6 +15,7 @@ DECLARED_IN = (
     "gymnast.policies.alerts",
     "gymnast.rollout.alerts.observations",
     "gymnast.rollout.alerts.rewards",
+    "gymnast.rollout.alerts.actors",
     "gymnast.training.alerts",
     "gymnast.cluster.alerts",
 )
