@@ -39,8 +39,8 @@ class Walk(gym.Env[np.ndarray, int]):
 
 
 class Troubled(Walk):
-    """In its `at`-th step it kills or hangs its process, or raises: once, in the first process that can claim it
-    by making the file `claim`, or (`often`) each time."""
+    """In its `at`-th step it kills or hangs its process, or raises: once, in the first process that makes the
+    file `claim`, or (`often`) each time."""
 
     def __init__(self, claim: str, at: int = 40, how: str = "kill", often: bool = False) -> None:
         super().__init__()

@@ -10,6 +10,8 @@ import logging
 import os
 import secrets
 import socket
+import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,17 @@ def _prepare(address: str | None) -> None:
                 f" of the cluster ({_MODE}=disabled if that has none)"
             )
         os.environ[_TOKEN] = secrets.token_hex(32)
+    if "ray" in sys.modules:
+        read_environment_again()
+
+
+def read_environment_again() -> None:
+    """Ray reads how it authenticates once, when it is imported, which others may have done before us."""
+    with suppress(ImportError, AttributeError):  # they are Ray's own, and may move
+        from ray._raylet import AuthenticationTokenLoader, Config
+
+        Config.initialize("")
+        AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _default_token() -> Path:

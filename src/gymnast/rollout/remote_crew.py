@@ -28,6 +28,7 @@ from gymnast.rollout.remote_states import deal
 
 _LOOK_SECONDS = 0.05
 _START_SECONDS = 180.0  # a machine may have to be started first
+_PATIENCE_SECONDS = 15.0  # while others could take over; a dead machine counts as alive for a while
 _ROOM_SECONDS = 10.0  # between two looks for room for more actors
 CheckVersions = Callable[[dict[str, str], str], None]
 
@@ -101,12 +102,12 @@ class Crew:
         most = min(len(self.seeds), self._wanted or len(self.seeds))
         return max(1, min(most, self.fleet.room()))
 
-    def _start_processes(self, number: int) -> list[int]:
+    def _start_processes(self, number: int, seconds: float = _START_SECONDS) -> list[int]:
         """Started and of the same version. Those that do not come up in time are done without."""
         started = [self.fleet.start() for _ in range(number)]
         hellos = [(process, self.fleet.submit(process, {"do": "hello"}, {})) for process in started]
         up: list[int] = []
-        deadline, reason = time.monotonic() + _START_SECONDS, "there was no answer"
+        deadline, reason = time.monotonic() + seconds, "there was no answer"
         for process, ticket in hellos:
             left = max(0.0, deadline - time.monotonic()) if not up else max(5.0, deadline - time.monotonic())
             if not self.fleet.wait([ticket], left):
@@ -120,7 +121,7 @@ class Crew:
             self._check_versions(hello["versions"], hello["host"])
             up.append(process)
         if not up:
-            raise GymnastError(f"no actor could be started within {_START_SECONDS:g} s: {reason}")
+            raise GymnastError(f"no actor could be started within {seconds:g} s: {reason}")
         if len(up) < number:
             logging.getLogger("gymnast").warning("%d of %d actors could be started", len(up), number)
         return up
@@ -230,9 +231,10 @@ class Crew:
                 time.sleep(_LOOK_SECONDS)
         if self.fleet.room():
             try:
-                return self._start_processes(1)[0]
+                return self._start_processes(1, _PATIENCE_SECONDS if others else _START_SECONDS)[0]
             except GymnastError as error:
-                raise ActorLost(str(error)) from None
+                if not others:
+                    raise ActorLost(str(error)) from None
         if not others:
             raise ActorLost("no machine is left to run actors on")
         return min(others, key=lambda host: others[host])
