@@ -44,6 +44,12 @@ def test_two_nodes_give_the_bits_of_one_process(on: dict[str, Any], tmp_path: Pa
     assert_same(train("pendulum", tmp_path), there)
 
 
+def test_actors_that_only_step_give_the_same_bits(on: dict[str, Any], tmp_path: Path) -> None:
+    there = train("pendulum", tmp_path, cluster__mode="steps", **on)
+    assert there.metrics()[-1]["time/actors/connected"] == 3
+    assert_same(train("pendulum", tmp_path), there)
+
+
 def test_resumes_on_another_number_of_actors(on: dict[str, Any], tmp_path: Path) -> None:
     whole = train("taxi-masked-frames", tmp_path, cluster__actors=3, cluster__lag=1, **on)
     stop = PressAt({2: Request.STOP})

@@ -39,6 +39,13 @@ def test_torch_gives_the_same_bits_too(tmp_path: Path) -> None:
     assert_same(here, train("pendulum", tmp_path, engine="torch", cluster__on="local", cluster__actors=2))
 
 
+def test_actors_that_only_step_give_the_same_bits(tmp_path: Path) -> None:
+    on = {"cluster__on": "local", "cluster__mode": "steps", "cluster__actors": 2}
+    there = train("pendulum", tmp_path, **on)
+    assert there.metrics()[-1]["time/actors/connected"] == 2
+    assert_same(train("pendulum", tmp_path), there)
+
+
 def test_pixels_give_the_same_bits_if_asked_to(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("minatar")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from contextlib import suppress
 from typing import Any
 
@@ -39,13 +37,7 @@ class RayFleet:
         return {"CPU": self._config.cpus, **self._config.resources}
 
     def room(self) -> int:
-        needs = self._needs()
-        places = 0
-        for node in self._ray.nodes():
-            if node["Alive"]:
-                has = Counter(node["Resources"])
-                places += math.floor(min(has[name] / amount for name, amount in needs.items() if amount))
-        return places - len(self._actors)
+        return self._session.places(self._needs()) - len(self._actors)
 
     def start(self) -> int:
         number = self._started

@@ -50,6 +50,15 @@ class RaySession:
             self.ray.shutdown()
             raise GymnastError(_why_not(address, error)) from None
 
+    def places(self, needs: dict[str, float]) -> int:
+        """How many actors with these needs the machines of now can hold together."""
+        count = 0
+        for node in self.ray.nodes():
+            if node["Alive"]:
+                has = node["Resources"]
+                count += int(min(has.get(name, 0.0) / amount for name, amount in needs.items() if amount))
+        return count
+
     def leave(self) -> None:
         if self._joined:
             self._joined = False

@@ -157,8 +157,12 @@ def build_session(config: Config, own_hooks: Sequence[Hook] = ()) -> Session:
 
 
 def _build_envs(config: Config) -> Envs:
-    if not config.cluster.collects:
+    if config.cluster.on == "none":
         return build_training_envs(config.env, seed=config.seed)
+    if config.cluster.mode == "steps":
+        from gymnast.cluster.stepping import build_stepping_envs
+
+        return build_stepping_envs(config)
     from gymnast.cluster.build import build_remote_envs
 
     return build_remote_envs(config)
