@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def by_socket(size: int) -> Iterator[Trip]:
 
 
 def _answer_memory(path: str, size: int, commands: Any, answers: Any) -> None:
-    with open(path, "r+b") as file, mmap.mmap(file.fileno(), size) as memory:
+    with Path(path).open("r+b") as file, mmap.mmap(file.fileno(), size) as memory:
         rows, shown = np.zeros(size, np.uint8), np.frombuffer(memory, np.uint8)
         while commands.recv_bytes() != b"end":
             shown[:] = rows  # what envs do: they write what they see
@@ -94,7 +95,7 @@ def _answer_memory(path: str, size: int, commands: Any, answers: Any) -> None:
 @contextmanager
 def by_shared_memory(size: int) -> Iterator[Trip]:
     context = get_context("spawn")
-    with tempfile.NamedTemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as file:
+    with tempfile.NamedTemporaryFile(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as file:
         file.truncate(size)
         theirs, commands = context.Pipe(duplex=False)
         answers, answer = context.Pipe(duplex=False)
@@ -106,10 +107,10 @@ def by_shared_memory(size: int) -> Iterator[Trip]:
             def trip() -> None:
                 commands.send_bytes(b"s")
                 answers.recv_bytes()
-                rows[:] = shown  # into the rollout
+                rows[:] = shown  # noqa: F821  - into the rollout; it is deleted after the last trip
 
             yield trip
-            del shown
+            del trip, shown  # the memory cannot be closed while they are there
         commands.send_bytes(b"end")
         child.join()
 
@@ -183,7 +184,8 @@ def two_ray_nodes() -> Iterator[None]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
     parser.add_argument("--seconds", type=float, default=3.0, help="for each figure")
     seconds = parser.parse_args().seconds
     ways: dict[str, Any] = {
