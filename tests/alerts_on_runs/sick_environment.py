@@ -48,6 +48,17 @@ RUNS = {
     "short limit": SickRun("in step", {"env.max_episode_steps": 16, "algo.lr": 1e-8}),
     "turns": SickRun("turns", {"algo.lr": 0.01, "algo.n_epochs": 8, "env.max_episode_steps": 20}),
     "alternate": SickRun("alternate", {"eval.every": 5120, "eval.episodes": 10, "algo.lr": 0.0003}),
+    "crashes": SickRun(
+        "crashes",
+        {
+            "env.n_envs": 2,
+            "env.backend": "remote",
+            "env.actors.count": 1,
+            "env.restarts.backoff": 0,
+            "algo.n_steps": 16,
+        },
+        updates=6,
+    ),
     "slows down": SickRun("slows down", {"env.n_envs": 2, "algo.n_steps": 16}, updates=32),
 }
 
@@ -76,6 +87,7 @@ SICK: dict[str, tuple[str, str]] = {
     "score.plateau": ("short limit", "info"),
     "score.collapse": ("turns", "critical"),
     "eval.gap": ("alternate", "warning"),
+    "actors.flapping": ("crashes", "warning"),
     "fps.drop": ("slows down", "warning"),
     "tracker.dropped": ("dropped rows", "info"),
 }

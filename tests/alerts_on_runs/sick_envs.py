@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ class Sick(gym.Env[np.ndarray, int]):
         "turns",
         "alternate",
         "slows down",
+        "crashes",
     )
 
     def __init__(self, disease: str = "none") -> None:
@@ -58,6 +60,8 @@ class Sick(gym.Env[np.ndarray, int]):
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self.taken += 1
         self.steps += 1
+        if self.disease == "crashes" and self.taken == 24:
+            os._exit(3)
         reward = float(action == self.right)
         match self.disease:
             case "identical":

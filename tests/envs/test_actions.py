@@ -40,7 +40,7 @@ def play(envs: Envs, steps: int, seed: int = 0) -> list[Any]:
     return seen
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "remote"])
 @pytest.mark.parametrize("name", ["multi-discrete", "box-matrix", "dict"])
 def test_the_env_gets_its_own_actions_on_every_backend(name: str, backend: str) -> None:
     envs = build_envs(config(name), n_envs=3, seed=1, backend=backend)
@@ -75,7 +75,12 @@ def test_the_right_actions_reach_the_env(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "backend"),
-    [*((name, "sync") for name in DISCRETE), ("discrete", "workers"), ("dict", "workers")],
+    [
+        *((name, "sync") for name in DISCRETE),
+        ("discrete", "workers"),
+        ("dict", "workers"),
+        ("dict", "remote"),
+    ],
 )
 def test_masks_belong_to_the_observations_and_random_play_obeys_them(name: str, backend: str) -> None:
     envs = build_envs(config(name, masked=True), n_envs=3, seed=2, backend=backend)
@@ -123,7 +128,7 @@ def test_masks_of_taxi() -> None:
         ("nothing", "forbids every action"),
     ],
 )
-@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "remote"])
 def test_a_bad_mask_names_the_env(how: str, message: str, backend: str) -> None:
     bad = EnvConfig(id="action_envs:BadMasks", kwargs={"how": how}, action_masks=True)
     envs = build_envs(bad, n_envs=2, seed=0, backend=backend)

@@ -1,6 +1,7 @@
 """One contract, held by every backend: what a plain loop over single envs would have seen, and no more.
 
-The reference of `sync`, `workers` and native MiniGrid is just such a loop with the same seeds and actions.
+The reference of `sync`, `workers`, `remote` and native MiniGrid is just such a loop with the same seeds and
+actions.
 `native` and `envpool` else draw their starts from one generator, so there the reference takes over each
 episode's first observation and simulates on from it.
 """
@@ -56,12 +57,15 @@ CONFIGS = {
 IN_WORKERS = ("cartpole", "lunarlander", "frozenlake", "countdown", "from-five", "shaped")
 CASES = [
     *[("sync", name) for name in CONFIGS if name != "minigrid"],
-    *[("workers", name) for name in IN_WORKERS],
+    *[(backend, name) for backend in ("workers", "remote") for name in IN_WORKERS],
     ("native", "cartpole"),
     ("native", "disabled"),
     ("native", "same-step"),
     *[pytest.param("envpool", name, marks=needs_envpool) for name in ("cartpole", "frozenlake", "pendulum")],
-    *[pytest.param(name, "minigrid", marks=needs_minigrid) for name in ("sync", "workers", "native")],
+    *[
+        pytest.param(name, "minigrid", marks=needs_minigrid)
+        for name in ("sync", "workers", "native", "remote")
+    ],
 ]
 
 
@@ -244,7 +248,7 @@ def test_native_cartpole_equals_gymnasiums_bit_for_bit(n_envs: int, sutton_barto
     assert finished >= n_envs
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers", "native"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "native", "remote"])
 def test_the_step_before_is_left_whole(backend: str) -> None:
     envs = build_envs(CONFIGS["cartpole"], n_envs=4, seed=0, backend=backend)
     try:
@@ -260,7 +264,7 @@ def test_the_step_before_is_left_whole(backend: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "backend", ["sync", "workers", "native", pytest.param("envpool", marks=needs_envpool)]
+    "backend", ["sync", "workers", "native", "remote", pytest.param("envpool", marks=needs_envpool)]
 )
 def test_sending_and_receiving_apart_is_stepping(backend: str) -> None:
     together = build_envs(CONFIGS["cartpole"], n_envs=4, seed=0, backend=backend)
@@ -287,7 +291,7 @@ def test_sending_and_receiving_apart_is_stepping(backend: str) -> None:
         apart.close()
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers", "native"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "native", "remote"])
 def test_reset_starts_again_from_the_seeds(backend: str) -> None:
     envs = build_envs(CONFIGS["cartpole"], n_envs=4, seed=1, backend=backend)
     other = build_envs(CONFIGS["cartpole"], n_envs=4, seed=2, backend=backend)

@@ -19,7 +19,7 @@ from gymnast.training.state import TrainState
 CONFIG = EnvConfig(id="sample_envs:Tells", workers=2, wrappers=("sample_envs:CountsOnes",))
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "remote"])
 def test_every_layer_may_tell_and_the_rows_that_finished_hold_it(backend: str) -> None:
     envs = build_envs(CONFIG, n_envs=3, seed=0, backend=backend)
     try:

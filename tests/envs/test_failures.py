@@ -49,6 +49,8 @@ def is_zombie(pid: int) -> bool:
         ("sync", "nan-final-obs", "an observation that is not finite"),
         ("sync", "nan-reward", "a reward that is not finite"),
         ("workers", "raise", "RuntimeError: the motor broke"),
+        ("remote", "raise", "RuntimeError: the motor broke"),
+        ("remote", "nan-reward", "a reward that is not finite"),
         ("workers", "nan-reward", "a reward that is not finite"),
     ],
 )

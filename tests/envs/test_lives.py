@@ -47,7 +47,7 @@ REMEMBERING = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrappers", REMEMBERING)
-@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "remote"])
 def test_wrappers_remember_across_a_lost_life_what_they_would_in_evaluation(
     backend: str, wrappers: list[dict[str, Any]]
 ) -> None:

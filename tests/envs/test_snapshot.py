@@ -87,9 +87,10 @@ def test_sync_envs_continue_exactly(env_id: str) -> None:
     check_continues(config_for(env_id), "sync")
 
 
+@pytest.mark.parametrize("backend", ["workers", "remote"])
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Taxi-v4"])
-def test_worker_envs_continue_exactly(env_id: str) -> None:
-    check_continues(config_for(env_id), "workers")
+def test_worker_envs_continue_exactly(env_id: str, backend: str) -> None:
+    check_continues(config_for(env_id), backend)
 
 
 def test_native_cartpole_continues_exactly() -> None:
@@ -99,6 +100,8 @@ def test_native_cartpole_continues_exactly() -> None:
 def test_a_run_may_change_between_sync_and_workers() -> None:
     check_continues(config_for("FrozenLake-v1"), "sync", "workers")
     check_continues(config_for("FrozenLake-v1"), "workers", "sync")
+    check_continues(config_for("FrozenLake-v1"), "workers", "remote")
+    check_continues(config_for("FrozenLake-v1"), "remote", "sync")
 
 
 def test_wrappers_continue_exactly() -> None:
@@ -112,7 +115,7 @@ def test_wrappers_continue_exactly() -> None:
     check_continues(config_for("MountainCar-v0", wrappers=wrappers), "sync")
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "remote"])
 @pytest.mark.parametrize("env_id", ["BipedalWalker-v3", "sample_envs:Countdown"])
 def test_envs_without_a_state_start_new_episodes(env_id: str, backend: str) -> None:
     config = config_for(env_id)
@@ -167,13 +170,13 @@ def test_a_snapshot_of_another_env_or_backend_starts_new_episodes() -> None:
     assert not np.array_equal(native.restore(sync.snapshot()), first)
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "remote"])
 def test_numpy_values_in_a_state_are_kept(backend: str) -> None:
     wrappers = ({"name": "sample_envs:Remembers", "what": "numpy"},)
     check_continues(config_for("CartPole-v1", wrappers=wrappers), backend)
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "remote"])
 @pytest.mark.parametrize("what", ["object", "error"])
 def test_a_state_that_cannot_be_written_warns_and_costs_only_the_episode(
     backend: str, what: str, capfd: pytest.CaptureFixture[str]
@@ -244,7 +247,7 @@ def test_envs_with_a_state_continue_exactly_in_other_groups(groups: tuple[int, i
     after.close()
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "remote"])
 def test_envs_that_left_and_came_back_begin_new_episodes(backend: str) -> None:
     seen, saved = [], None
     for n_envs in (4, 2, 4):

@@ -217,9 +217,10 @@ IN_WORKERS = {
 }
 
 
+@pytest.mark.parametrize("backend", ["workers", "remote"])
 @pytest.mark.parametrize(("config", "n_envs"), cases(IN_WORKERS))
-def test_worker_envs_repeat_from_a_captured_state(config: dict[str, Any], n_envs: int) -> None:
-    check_law({**config, "workers": 2}, n_envs, examples=4, backend="workers")
+def test_worker_envs_repeat_from_a_captured_state(config: dict[str, Any], n_envs: int, backend: str) -> None:
+    check_law({**config, "workers": 2, "actors": {"count": 2}}, n_envs, examples=4, backend=backend)
 
 
 @pytest.mark.skipif(find_spec("ale_py") is None, reason="needs ale_py")
@@ -248,7 +249,9 @@ def test_native_cartpole_repeats_an_episode_and_then_draws_new_starts() -> None:
     assert ends[0][last][0][0] != ends[1][last][0][0]  # the next start
 
 
-@pytest.mark.parametrize(("there", "here"), [("sync", "workers"), ("workers", "sync")])
+@pytest.mark.parametrize(
+    ("there", "here"), [("sync", "workers"), ("workers", "sync"), ("remote", "sync"), ("sync", "remote")]
+)
 @pytest.mark.parametrize("env_id", ["Taxi-v4", "LunarLander-v3"])
 def test_a_state_continues_in_another_row_process_and_run(env_id: str, there: str, here: str) -> None:
     masked = env_id == "Taxi-v4"
@@ -273,7 +276,7 @@ def test_a_state_continues_in_another_row_process_and_run(env_id: str, there: st
         other.close()
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "remote"])
 def test_groups_capture_any_rows_in_any_order(backend: str) -> None:
     config = EnvConfig(id="FrozenLake-v1", n_envs=5, groups=2, backend=backend, workers=1)
     envs = build_training_envs(config, seed=3)
@@ -318,7 +321,7 @@ def test_states_of_another_task_env_or_backend_are_refused() -> None:
     assert lake.capture([0]) == before  # nothing was begun
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "remote"])
 def test_envs_without_a_state_refuse_and_name_the_layer(backend: str) -> None:
     config = EnvConfig(id="CartPole-v1", wrappers=("sample_envs:PlusOne",), workers=1)
     envs = build_envs(config, n_envs=2, seed=0, backend=backend)
@@ -340,7 +343,7 @@ def test_vectorised_atari_refuses() -> None:
     envs.close()
 
 
-@pytest.mark.parametrize("backend", ["sync", "workers", "native"])
+@pytest.mark.parametrize("backend", ["sync", "workers", "native", "remote"])
 def test_wrong_rows_are_refused(backend: str) -> None:
     envs = build_envs(EnvConfig(id="CartPole-v1", workers=1), n_envs=2, seed=0, backend=backend)
     try:

@@ -14,8 +14,12 @@ CLOCK = ("time/seconds", "time/fps", "time/collect_seconds", "time/update_second
 OF_THE_MACHINE = (*CLOCK, "env/restarts")  # independent of learning; only `workers` has the last
 
 
+def is_of_the_machine(key: str) -> bool:
+    return key in OF_THE_MACHINE or key.startswith("time/actor")
+
+
 def rows_of(run: api.Run) -> list[dict[str, Any]]:
-    return [{key: value for key, value in row.items() if key not in OF_THE_MACHINE} for row in run.metrics()]
+    return [{key: value for key, value in row.items() if not is_of_the_machine(key)} for row in run.metrics()]
 
 
 def end_of(run: api.Run) -> dict[str, Any]:
@@ -23,7 +27,7 @@ def end_of(run: api.Run) -> dict[str, Any]:
     checkpoint = list_checkpoints(run.folder)[-1]
     policy, state, sidecar = load_checkpoint(checkpoint)
     del state["counters"]["seconds"]
-    metrics = {key: value for key, value in sidecar.metrics.items() if key not in OF_THE_MACHINE}
+    metrics = {key: value for key, value in sidecar.metrics.items() if not is_of_the_machine(key)}
     return {"policy": policy, "state": state, "score": sidecar.score, "metrics": metrics}
 
 

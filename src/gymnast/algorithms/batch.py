@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gymnast.algorithms.returns import gae
+from gymnast.algorithms.returns import gae, vtrace
 
 if TYPE_CHECKING:
     from gymnast.rollout.buffer import Rollout
@@ -120,6 +120,27 @@ def gae_batch(rollout: Rollout, gamma: float, gae_lambda: float) -> Batch:
         targets.append((own + stream.values[:-1]).reshape(-1))
     batch = batch_of(rollout, advantages, returns)
     return replace(batch, values=np.stack(values), returns=np.stack(targets))
+
+
+def vtrace_batch(
+    rollout: Rollout, gamma: float, gae_lambda: float, rho_clip: float, trace_clip: float
+) -> Batch:
+    """A rollout with advantages and returns by V-trace; without an older policy all weights are 1."""
+    ratios = rollout.log_ratios
+    weights = np.ones_like(rollout.rewards) if ratios is None else np.exp(np.minimum(ratios, 20.0))
+    advantages, returns = vtrace(
+        rollout.rewards,
+        rollout.values,
+        rollout.terminated,
+        rollout.truncated,
+        rollout.bootstrap,
+        weights,
+        gamma,
+        gae_lambda,
+        rho_clip,
+        trace_clip,
+    )
+    return batch_of(rollout, advantages, returns)
 
 
 def normalize_advantages(xp: Any, batch: Batch) -> Batch:

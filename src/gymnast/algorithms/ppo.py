@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from gymnast.algorithms.algorithm import Hyper, hyper_at
-from gymnast.algorithms.batch import Batch, gae_batch, normalize_advantages
+from gymnast.algorithms.batch import Batch, gae_batch, normalize_advantages, vtrace_batch
 from gymnast.algorithms.objective import Loss, kl_estimate
 from gymnast.algorithms.settings import AlgoSettings, Epochs, NonNegative, Rate, Unit
 from gymnast.algorithms.value_loss import value_losses
@@ -29,6 +29,12 @@ class PPOConfig(AlgoSettings):
     )
     n_epochs: Epochs = Field(4, description="Passes over a rollout. Schedulable.")
     gae_lambda: Unit = Field(0.95, description="Trace of the advantage estimate. Schedulable.")
+    advantage: Literal["gae", "vtrace"] = Field(
+        "gae",
+        description="How advantages are estimated; vtrace weighs what an older policy collected.",
+    )
+    rho_clip: float = Field(1.0, gt=0, description="V-trace: largest weight of a step's own error.")
+    trace_clip: float = Field(1.0, gt=0, description="V-trace: largest weight of what follows a step.")
     clip_range: Rate = Field(0.2, description="How far a ratio may move from 1. Schedulable.")
     value_clip_range: NonNegative | None = Field(
         None, description="How far a value may move from the old one; null: not clipped. Schedulable."
@@ -80,7 +86,10 @@ class PPO:
         return hyper_at(PPOHyper, self.config, env_steps, total_steps)
 
     def targets(self, rollout: Rollout, hp: PPOHyper) -> Batch:
-        """Advantages by GAE, returns = advantages + values."""
+        """Advantages by GAE, returns = advantages + values; or both by V-trace."""
+        if self.config.advantage == "vtrace":
+            clips = self.config.rho_clip, self.config.trace_clip
+            return vtrace_batch(rollout, hp.gamma, hp.gae_lambda, *clips)
         return gae_batch(rollout, hp.gamma, hp.gae_lambda)
 
     def prepare(self, xp: Any, minibatch: Batch) -> Batch:

@@ -30,6 +30,38 @@ def gae(
     return advantages
 
 
+def vtrace(
+    rewards: np.ndarray,
+    values: np.ndarray,
+    terminated: np.ndarray,
+    truncated: np.ndarray,
+    bootstrap: np.ndarray,
+    weights: np.ndarray,
+    gamma: float,
+    lam: float,
+    rho_clip: float = 1.0,
+    trace_clip: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Advantages and value targets of data that an older policy collected (Espeholt et al., 2018, eq. 1).
+
+    As `gae`, with `weights` [T, N] = π(a|x) / μ(a|x) of the present policy over the one that acted; values
+    are of the present policy. The target is v = V + ρ δ + γ λ c (v' - V'), with ρ and c the weights clipped,
+    δ the one-step error, and λ = 1 in the paper. The advantage is δ + γ λ (v' - V'): r + γ v' - V at λ = 1,
+    as there, without the weight ρ of the step itself, which the ratio of the surrogate objective has already.
+    Where all weights are 1, both are those of `gae`.
+    """
+    continues = (~(terminated | truncated)).astype(values.dtype)
+    next_values = values[1:] * continues + bootstrap
+    advantages = rewards + gamma * next_values - values[:-1]  # the one-step errors, to begin with
+    excess = np.minimum(weights, rho_clip) * advantages  # v - V
+    decay = (gamma * lam) * continues
+    traces = decay * np.minimum(weights, trace_clip)
+    for t in range(len(rewards) - 2, -1, -1):
+        advantages[t] += decay[t] * excess[t + 1]
+        excess[t] += traces[t] * excess[t + 1]
+    return advantages, excess + values[:-1]
+
+
 def monte_carlo(
     rewards: np.ndarray,
     done: np.ndarray,

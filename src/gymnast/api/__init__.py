@@ -15,6 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gymnast.api.actors import create_actor_token as create_actor_token
+    from gymnast.api.actors import serve_actors as serve_actors
     from gymnast.api.archiving import ArchivedRun as ArchivedRun
     from gymnast.api.archiving import ArrivedRun as ArrivedRun
     from gymnast.api.archiving import PackedRun as PackedRun
@@ -212,6 +214,7 @@ if TYPE_CHECKING:
     from gymnast.api.training import captured_output as captured_output
     from gymnast.api.training import parse_count as parse_count
     from gymnast.api.training import parse_duration as parse_duration
+    from gymnast.api.training import place_settings as place_settings
     from gymnast.api.training import resume as resume
     from gymnast.api.training import train as train
     from gymnast.api.tuning import EnvTuning as EnvTuning
@@ -223,13 +226,14 @@ if TYPE_CHECKING:
     from gymnast.api.video import record_video as record_video
 
 _PUBLIC: dict[str, str] = {  # module → the names it offers
+    "actors": "create_actor_token serve_actors",
     "jobs": "Job job_address list_jobs read_job start_job stop_job",
     "logs": "LogPage read_log",
     "outside": "check_outside_config check_reference check_settings outside_checkpoint outside_run",
     "series": "MetricSeries match_metrics metric_keys metric_rows read_series",
     "state": "current_alerts last_metrics run_settings",
     "suggestions": "Suggestion repeated suggest_changes",
-    "training": "train resume parse_count parse_duration captured_output",
+    "training": "train resume parse_count parse_duration place_settings captured_output",
     "run": "Run Overrides",
     "runs": "RunEntry RunSummary list_runs show_run best_runs delete_runs find_run runs_folder",
     "compare": "Comparison compare_runs comparison_picture comparison_text save_comparison_picture"

@@ -166,6 +166,13 @@ def captured_output() -> AbstractContextManager[None]:
     return captured(partial(echo, err=True))
 
 
+def place_settings(where: str) -> list[str]:
+    """The overrides that `gymnast train --on WHERE` stands for: local:4, ray, ray://HOST:PORT or none."""
+    from gymnast.cluster.where import settings_of
+
+    return [f"{key}={'null' if value is None else value}" for key, value in settings_of(where).items()]
+
+
 def parse_count(text: str) -> int:
     """'300k', '2M' or '1e6' as a number; ValueError if it is not a count."""
     from gymnast.config import values

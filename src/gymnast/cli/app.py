@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "roms": ("gymnast.cli.roms:app", "Import and list games for old consoles."),
     "config": ("gymnast.cli.config:app", "Show, validate and format settings."),
     "tune-envs": ("gymnast.cli.tune_envs:tune_envs", "Measure the fastest way to step an environment here."),
+    "actor": ("gymnast.cli.actor:actor", "Step environments for a learner on another machine."),
     "wrappers": ("gymnast.cli.wrappers:wrappers", "List the wrappers that a config can name."),
     "smoke": ("gymnast.cli.smoke:smoke", "Try every preset here, for a few steps each."),
     "doctor": ("gymnast.cli.doctor:doctor", "Find what is broken: learner, wrapper or env."),

@@ -44,7 +44,9 @@ def list_remote(runs_dir: RunsDir = None, as_json: Json = False) -> None:
     if not entries:
         echo(f"no remote runs yet; start one: {program()} train LunarLander-v3:ppo --on modal")
         return
-    rows: list[tuple[str, ...]] = [("run", "what", "status", "steps", "best", "steps/s", "here", "time", "cost")]
+    rows: list[tuple[str, ...]] = [
+        ("run", "what", "status", "steps", "best", "steps/s", "here", "time", "cost")
+    ]
     rows += [_row(entry) for entry in entries]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:

@@ -17,7 +17,7 @@ from gymnast.cli.continuing import again_on_sigterm, check_continuing, with_next
 from gymnast.cli.options import ConfigDirs, RunsDir
 from gymnast.cli.program import option_for, program
 from gymnast.cli.trust import Trust, ask_for_trust, used_when_trusted
-from gymnast.cli.where import Cores, Gpu, MaxCost, Memory, On, check_remote, target_of
+from gymnast.cli.where import Cores, Gpu, MaxCost, Memory, On, check_remote, is_remote
 from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
 
@@ -153,6 +153,7 @@ def train(
       gymnast train LunarLander-v3:ppo --track wandb --track tensorboard
       gymnast train LunarLander-v3:ppo --run-id lander-1 --continue      in jobs: start it, or continue it
       gymnast train ALE/Pong-v5:ppo --on modal --max-cost 5 --detach     then: gymnast remote list
+      gymnast train LunarLander-v3:ppo --on ray      actors wherever Ray has cores
 
     \b
     Keys while it trains: c checkpoint, e evaluate, p pause, q stop and save.
@@ -168,12 +169,14 @@ def train(
     steps = _parse("--max-env-steps", max_env_steps, api.parse_count)
     seconds = _parse("--wall-time", wall_time, api.parse_duration)
     limit = _parse("--max-duration", max_duration, api.parse_duration)
-    target, _ = target_of(on)
-    check_continuing(reference, run_id, continued, detach and target == "local")
+    remote = is_remote(on)
+    if on is not None and not remote:
+        overrides = [*overrides, *api.place_settings(on)]
+    check_continuing(reference, run_id, continued, detach and not remote)
     check_remote(
-        target, reference, init_from, {"max-cost": max_cost, "gpu": gpu, "cores": cores, "memory": memory}
+        remote, reference, init_from, {"max-cost": max_cost, "gpu": gpu, "cores": cores, "memory": memory}
     )
-    if target == "modal" and reference is not None:
+    if remote and reference is not None:
         from gymnast.cli.remote import train_remotely
 
         options = {"overrides": overrides, "config_dirs": config_dir or (), "max_env_steps": steps}

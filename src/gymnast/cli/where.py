@@ -1,4 +1,4 @@
-"""`--on TARGET`: where a command trains, and on how large a machine. The only place that reads it."""
+"""`--on WHERE`: where a command trains, and on how large a machine. The only place that reads it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from gymnast.errors import GymnastError, did_you_mean
-
-TARGETS = ("local", "modal")
+from gymnast.errors import GymnastError
 
 On = Annotated[
     str | None,
-    typer.Option("--on", metavar="TARGET", help="Where to train: local (the default) or modal."),
+    typer.Option(
+        "--on",
+        metavar="WHERE",
+        help="Where to collect: local:4 (4 actors here), ray, ray://HOST:PORT; or modal, to train there.",
+    ),
 ]
 MaxCost = Annotated[
     float | None,
@@ -26,22 +28,17 @@ Cores = Annotated[
 Memory = Annotated[int | None, typer.Option(metavar="MIB", help="With --on modal: memory in MiB.")]
 
 
-def target_of(text: str | None) -> tuple[str, str]:
-    """The name of a target and its address: ('modal', ''), or ('ray', 'host:port') of ray://host:port."""
-    name, _, address = (text or "local").partition("://")
-    if name not in TARGETS:
-        known = " or ".join(TARGETS)
-        raise GymnastError(
-            f"--on {text}: {name!r} is not a target{did_you_mean(name, TARGETS)}; it is {known}"
-        )
-    if address and name in ("local", "modal"):
-        raise GymnastError(f"--on {text}: {name} has no address; write --on {name}")
-    return name, address
+def is_remote(on: str | None) -> bool:
+    """Whether all of it trains elsewhere; otherwise only its experience may be collected elsewhere."""
+    name, slashes, _ = (on or "").partition("://")
+    if name == "modal" and slashes:
+        raise GymnastError(f"--on {on}: modal has no address; write --on modal")
+    return name == "modal"
 
 
-def check_remote(target: str, reference: str | None, init_from: str | None, machine: dict[str, Any]) -> None:
+def check_remote(remote: bool, reference: str | None, init_from: str | None, machine: dict[str, Any]) -> None:
     """Raise GymnastError for options that do not fit where it trains."""
-    if target != "modal":
+    if not remote:
         given = [name for name, value in machine.items() if value is not None]
         if given:
             raise GymnastError(f"--{given[0]} is for --on modal; leave it out")

@@ -61,7 +61,8 @@ def _family_reads(setting: str) -> Rule:
 _RULES: dict[str, Rule] = {
     "precision": lambda c, f: f.images or _own_encoder(c),
     "env.workers": lambda c, f: c.env.backend in ("auto", "workers"),
-    "env.restarts": lambda c, f: c.env.backend in ("auto", "workers"),
+    "env.actors": lambda c, f: c.env.backend == "remote",
+    "env.restarts": lambda c, f: c.env.backend in ("auto", "workers", "remote"),
     **{f"env.{setting}": _family_reads(setting) for setting in FAMILY_SETTINGS},
     "env.task_input": lambda c, f: c.env.mix is not None,
     "env.task_heads": lambda c, f: c.env.mix is not None,

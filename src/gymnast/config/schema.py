@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from gymnast.algorithms.ppo import PPOConfig
 from gymnast.algorithms.settings import AlgoSettings
 from gymnast.algorithms.table import ALGORITHMS, DEFAULT_ALGO
+from gymnast.cluster.settings import LONGEST_GAE_LAG, ClusterConfig
 from gymnast.config.plugins import PluginConfig
 from gymnast.config.schedules import Schedule, takes_schedule
 from gymnast.config.values import MisfitError, Section
@@ -60,6 +61,9 @@ class Config(Section):
     explore: ExploreConfig = Field(
         default_factory=NoBonusConfig, description="A bonus for exploring, beside the environment's reward."
     )
+    cluster: ClusterConfig = Field(
+        default_factory=ClusterConfig, description="Actors on other cores or machines."
+    )
     budget: BudgetConfig = Field(default_factory=BudgetConfig, description="How long to train.")
     stop: StopConfig = Field(default_factory=StopConfig, description="Scores that end training.")
     eval: EvalConfig = Field(default_factory=EvalConfig, description="Scoring the policy.")
@@ -80,7 +84,13 @@ class Config(Section):
     @property
     def collects_ahead(self) -> bool:
         """Whether the next rollout is collected while this one is learned from; only PPO can."""
-        return isinstance(self.algo, PPOConfig) and self.algo.collect_ahead
+        return isinstance(self.algo, PPOConfig) and self.algo.collect_ahead and not self.cluster.collects
+
+    @property
+    def lag(self) -> int:
+        """How many updates the policy that collects is behind the one that learns."""
+        ahead = int(isinstance(self.algo, PPOConfig) and self.algo.collect_ahead)
+        return ahead if not self.cluster.collects or self.cluster.lag is None else self.cluster.lag
 
     @model_validator(mode="after")
     def _sections_fit_together(self) -> Config:
@@ -105,7 +115,7 @@ class Config(Section):
             problems["explore.name"] = (
                 f"{self.algo.name} has no GAE to add a bonus to; use ppo or a2c, or explore: none"
             )
-        problems |= self._misfitting_rules()
+        problems |= self._misfitting_rules() | self._misfitting_cluster()
         budget = self.budget
         if budget.wall_time is not None and budget.env_steps is None and budget.vec_steps is None:
             moving = [
@@ -121,6 +131,26 @@ class Config(Section):
         if problems:
             raise MisfitError(problems)
         return self
+
+    def _misfitting_cluster(self) -> dict[str, str]:
+        """Data of older policies that the algorithm would take for its own."""
+        problems: dict[str, str] = {}
+        weighs = isinstance(self.algo, PPOConfig) and self.algo.advantage == "vtrace"
+        if self.cluster.lag is not None and self.cluster.on != "none":
+            if self.cluster.mode == "steps":
+                problems["cluster.lag"] = "is of cluster.mode: rollouts; with steps set algo.collect_ahead"
+            elif self.cluster.lag and not isinstance(self.algo, PPOConfig):
+                problems["cluster.lag"] = f"{self.algo.name} learns from its own policy's data alone; use 0"
+            elif self.cluster.lag > LONGEST_GAE_LAG and not weighs:
+                problems["cluster.lag"] = (
+                    f"a lag of {self.cluster.lag} updates needs algo.advantage: vtrace; use it, or at most"
+                    f" {LONGEST_GAE_LAG}"
+                )
+        if weighs and isinstance(self.explore, BonusSettings):
+            problems["algo.advantage"] = (
+                "vtrace has one stream of rewards; use gae with a bonus for exploring"
+            )
+        return problems
 
     def fits(self, n_envs: int) -> bool:
         """Whether this number of envs fits the other settings."""

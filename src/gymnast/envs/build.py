@@ -23,7 +23,7 @@ from gymnast.errors import GymnastError, did_you_mean
 from gymnast.spaces.plain import check_spaces
 
 _MANY = 100_000  # copies; fewer fit anywhere
-BACKENDS = ("sync", "workers", "native", "envpool")
+BACKENDS = ("sync", "workers", "native", "envpool", "remote")
 
 
 def build_envs(
@@ -35,11 +35,14 @@ def build_envs(
     render_mode: str | None = None,
     backend: str | None = None,
     groups: int = 1,
+    seeds: list[int] | None = None,
 ) -> Envs:
     """Build `n_envs` copies (the config's number if unset), each started from its own seed.
 
-    `training=False` leaves out wrappers that are meant for training only; `backend` goes before the
+    A config's backend `remote` is for the envs to learn from (`build_training_envs`); other envs are stepped
+    here. `training=False` leaves out wrappers that are meant for training only; `backend` goes before the
     config's. These are one of so many `groups` that step at the same time, and share the cores.
+    `seeds`, one per copy, replace those that are made from `seed`.
     """
     if config.mix is not None:
         from gymnast.envs.mix.build import build_mix
@@ -59,7 +62,7 @@ def build_envs(
         from gymnast.envs.measure.capacity import check_fits
 
         check_fits(config, n_envs, 1)
-    seeds = env_seeds(seed, n_envs)
+    seeds = env_seeds(seed, n_envs) if seeds is None else seeds
 
     def build(name: str, groups: int = groups) -> Envs:
         if name == "native":
@@ -68,6 +71,10 @@ def build_envs(
             from gymnast.envs.backends.workers import WorkerEnvs
 
             return WorkerEnvs(config, seeds, training=training, groups=groups)
+        if name == "remote":
+            from gymnast.envs.backends.remote import RemoteEnvs
+
+            return RemoteEnvs(config, seeds, training=training, groups=groups)
         if name == "envpool":
             return build_envpool(config, n_envs, seeds[0])
         return _in_process(config, seeds, training, render_mode)
@@ -75,7 +82,7 @@ def build_envs(
     def why_not(name: str) -> str | None:
         return why_not_backend(config, n_envs, name, training=training, render_mode=render_mode)
 
-    chosen = backend or config.backend
+    chosen = backend or ("auto" if config.backend == "remote" else config.backend)
     if chosen == "auto":
         chosen = choose_backend(
             config,
@@ -102,15 +109,18 @@ def build_envs(
 
 def build_training_envs(config: EnvConfig, *, seed: int) -> Envs:
     """The envs to learn from, in groups if the config wants them so."""
+    backend = "remote" if config.backend == "remote" else None
     if config.groups == 1:
-        return build_envs(config, seed=seed)
+        return build_envs(config, seed=seed, backend=backend)
     from gymnast.envs.backends.groups import GroupedEnvs, group_sizes
 
     parts: list[Envs] = []
     try:
         for index, size in enumerate(group_sizes(config.copies, config.groups)):
             own_seed = int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
-            parts.append(build_envs(config, n_envs=size, seed=own_seed, groups=config.groups))
+            parts.append(
+                build_envs(config, n_envs=size, seed=own_seed, backend=backend, groups=config.groups)
+            )
     except BaseException:
         for part in parts:
             part.close()
@@ -126,7 +136,7 @@ def why_not_backend(
         return why_not_native(config, training=training, render_mode=render_mode)
     if backend == "envpool":
         return why_not_envpool(config, training=training, render_mode=render_mode)
-    if backend == "workers":
+    if backend in ("workers", "remote"):
         from gymnast.envs.backends.workers import (
             why_not_workers,  # brings subprocess, which sync runs do without
         )

@@ -17,6 +17,7 @@ from pydantic import (
 
 from gymnast.config.plugins import PluginConfig
 from gymnast.config.values import CountOrAuto, MisfitError, PositiveCount, Section, from_environment
+from gymnast.envs.backends.remote_settings import ActorsConfig
 from gymnast.envs.backends.restarts import RestartConfig
 from gymnast.envs.families.atari.settings import AtariConfig
 from gymnast.envs.families.doom.settings import VizDoomConfig
@@ -25,7 +26,7 @@ from gymnast.envs.families.table import FAMILY_SETTINGS, misfits
 from gymnast.errors import GymnastError
 
 Limit = Annotated[float, Field(allow_inf_nan=True)]  # infinite: there is none
-Backend = Literal["auto", "sync", "workers", "native", "envpool"]
+Backend = Literal["auto", "sync", "workers", "native", "envpool", "remote"]
 
 
 class WrapperConfig(PluginConfig):
@@ -63,8 +64,11 @@ class EnvSettings(Section):
     workers: PositiveCount | None = Field(
         None, description="Worker processes for `workers`; one a core if unset."
     )
+    actors: ActorsConfig = Field(
+        default_factory=ActorsConfig, description="Who steps the envs for `remote`; see docs/actors.md."
+    )
     restarts: RestartConfig = Field(
-        default_factory=RestartConfig, description="Worker processes that die or hang."
+        default_factory=RestartConfig, description="Worker processes and actors that die or hang."
     )
     kwargs: dict[str, Any] = Field(
         default_factory=dict, description="Arguments of the env itself; `${NAME}` is an environment variable."

@@ -27,6 +27,8 @@ class Rollout:
     masks: np.ndarray | None = None  # [T+1, N, M] bool: allowed choices, where masks are used
     observed: bool = False  # the policy's statistics contain its observations already
     older_policy: bool = False  # an older policy collected it than the one that learns from it
+    # [T, N] log-probability by the policy that learns, less that by the older one; None: they are not weighed
+    log_ratios: np.ndarray | None = None
     # [N] whether row 0 begins an episode or a life
     begun: np.ndarray = field(default_factory=lambda: np.empty(0, bool))
     sequences: Sequences | None = None  # where states of the policy's memory begin, if it has one

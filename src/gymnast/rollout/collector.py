@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.envs.backends.groups import Group, groups_of
+from gymnast.envs.backends.remote_tally import actor_metrics
 from gymnast.envs.contract import EnvFailure, Envs, Step
 from gymnast.envs.mix.mixed import task_rows
 from gymnast.envs.states import begin_new_episodes, without_episodes
@@ -155,8 +156,9 @@ class Collector:
         self._evaluate(policy, ended.truncated)
         with np.errstate(over="ignore", invalid="ignore"):  # a reward that is not finite fails in the update
             metrics = rollout_metrics(rollout)
-        if "workers" in self.envs.backend:  # of some tasks of a mix, or of all
+        if {"workers", "remote"} & set(self.envs.backend.split("+")):  # of some tasks of a mix, or of all
             metrics["env/restarts"] = self.envs.restarts
+            metrics |= actor_metrics(self.envs)
         return Collected(rollout, ended.episodes, metrics)
 
     def _begin(self) -> None:

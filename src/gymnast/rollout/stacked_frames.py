@@ -18,13 +18,13 @@ class RolloutFrames:
         self.k = policy.frame_stack
         self._history = FrameHistory(policy.form, self.k, n_envs)
         self._before = self._history.frames[:, 1:].copy()  # [N, k-1, …] seen before the rollout
-        self._ages = np.zeros(n_envs, np.int64)
+        self.ages = np.zeros(n_envs, np.int64)
 
     def begin(self, ages: np.ndarray) -> None:
         """A rollout begins, with each env so many steps into its episode."""
         self._before[...] = self._history.frames[:, 1:]
         # A history that was just begun (a resume with another frame_stack) has only the current frame.
-        self._ages = np.where(self._history.fresh, 0, ages)
+        self.ages = np.where(self._history.fresh, 0, ages)
 
     def push(self, obs: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
         """All that is seen now [N, k, …] by these envs."""
@@ -33,6 +33,16 @@ class RolloutFrames:
     def reset(self, done: np.ndarray) -> None:
         """Episodes of these envs have ended."""
         self._history.reset(done)
+
+    def follow(self, ages: np.ndarray, obs: np.ndarray, ends: np.ndarray) -> None:
+        """A rollout begins that was collected elsewhere, and is at its end: ages [N] as in `begin`, its
+        observations [T+1, N, …], and where episodes ended [T, N]."""
+        self._before[...] = self._history.frames[:, 1:]
+        self.ages = ages
+        steps = len(ends)
+        for t in range(max(0, steps - self.k), steps):  # of earlier ones nothing is left
+            self._history.push(obs[t])
+            self._history.reset(ends[t])
 
     def samples(
         self, policy: Policy, obs: np.ndarray, rollout: Rollout, truncated: list[tuple[int, np.ndarray]]
@@ -43,7 +53,7 @@ class RolloutFrames:
         """
         before = self._before.swapaxes(0, 1).reshape(-1, *obs.shape[1:])
         frames = policy.preprocessor.apply(np.concatenate([before, obs]))
-        index = frame_index(self.k, self._ages, rollout.episode_ends, truncated)
+        index = frame_index(self.k, self.ages, rollout.episode_ends, truncated)
         return policy.stacked_rows(frames, index)
 
     def state(self) -> dict[str, Any]:

@@ -16,7 +16,10 @@ from gymnast.config.values import Section
 from gymnast.envs.families.table import FAMILY_SETTINGS, family_of
 
 # Of the env's settings, those that say how copies are stepped; one env is recorded, in one process.
-_STEPPING = ("n_envs", "groups", "backend", "workers", "restarts", "mix", "task_input", "task_heads")
+_STEPPING = (
+    *("n_envs", "groups", "backend", "workers", "actors", "restarts"),
+    *("mix", "task_input", "task_heads"),
+)
 # What would change the policy's inputs or outputs, names a file, or counts in training alone.
 _FIXED = ("id", "actions", "wrappers", "action_masks", "spec")
 _FIXED_IN_FAMILIES = (

@@ -21,6 +21,7 @@ NEUTRAL = frozenset(
         "env.groups",
         "env.backend",
         "env.workers",
+        "env.actors",
         "env.restarts",
         "env.spec",
         "env.task_input",

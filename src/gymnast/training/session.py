@@ -159,7 +159,7 @@ def build_session(config: Config, own_hooks: Sequence[Hook] = ()) -> Session:
     """Build everything; errors in the config are found here, before a run folder exists."""
     spec = read_spec(config.env)
     check_fits(config.env, config.env.copies, config.algo.steps)
-    envs = build_training_envs(config.env, seed=config.seed)
+    envs = _build_envs(config)
     try:
         return _build_around(config, spec, envs, own_hooks)
     except EnvFailure as failure:
@@ -168,6 +168,18 @@ def build_session(config: Config, own_hooks: Sequence[Hook] = ()) -> Session:
     except BaseException:
         envs.close()
         raise
+
+
+def _build_envs(config: Config) -> Envs:
+    if config.cluster.on == "none":
+        return build_training_envs(config.env, seed=config.seed)
+    if config.cluster.mode == "steps":
+        from gymnast.cluster.stepping import build_stepping_envs
+
+        return build_stepping_envs(config)
+    from gymnast.cluster.build import build_remote_envs
+
+    return build_remote_envs(config)
 
 
 def _build_around(config: Config, spec: EnvSpec, envs: Envs, own_hooks: Sequence[Hook]) -> Session:
@@ -234,6 +246,11 @@ def _build_learner(config: Config, spec: EnvSpec, envs: Envs, policy: Policy) ->
 
 
 def _build_source(config: Config, envs: Envs, policy: Policy, keep_final_obs: bool) -> Source:
+    if config.cluster.collects:
+        from gymnast.cluster.build import build_remote_source
+
+        acting = _build_policy(config, envs, None)
+        return build_remote_source(config, envs, policy, acting, keep_final_obs=keep_final_obs)
     steps, length = config.algo.steps, config.algo.sequence_length
     if not config.collects_ahead:
         return Collector(envs, policy, steps, length, keep_final_obs=keep_final_obs)

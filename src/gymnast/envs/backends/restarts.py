@@ -29,10 +29,16 @@ class RestartConfig(Section):
 class Restarts:
     """Counts the losses of one set of envs against their budget."""
 
-    def __init__(self, config: RestartConfig) -> None:
+    def __init__(self, config: RestartConfig, how: str = "restarted in a new process") -> None:
+        """`how` a lost share is replaced, in words."""
         self.config = config
+        self._how = how
         self.count = 0
         self._of_share: dict[int, int] = {}  # restarts by the first env of a worker's share
+
+    def of_share(self, first: int) -> int:
+        """Restarts of the share that begins with this env."""
+        return self._of_share.get(first, 0)
 
     @property
     def spent(self) -> bool:
@@ -53,9 +59,10 @@ class Restarts:
         self._of_share[first] = before + 1
         who = f"env {first} is" if stop == first + 1 else f"envs {first} to {stop - 1} are"
         logging.getLogger("gymnast").warning(
-            "%s lost: %s; restarted in a new process (%d of %d restarts)",
+            "%s lost: %s; %s (%d of %d restarts)",
             who,
             reason,
+            self._how,
             self.count,
             self.config.budget,
         )

@@ -7,7 +7,7 @@ import os
 import select
 import subprocess
 import time
-from typing import Any
+from typing import Any, Protocol
 
 from gymnast.processes.messages import receive, send
 from gymnast.processes.start import how_it_ended, start_child
@@ -17,6 +17,20 @@ _CLOSE_SECONDS = 1.0  # what a worker gets to close its envs before it is killed
 
 class WorkerLost(Exception):
     """A worker died, or gave no answer in time; says which of the two, and how."""
+
+
+class Share(Protocol):
+    """Whoever steps some of the envs, in a process here or elsewhere, as `workers.py` sees it."""
+
+    rows: tuple[int, int]
+    lost: str | None  # why it cannot be asked any more
+
+    @property
+    def pid(self) -> int: ...
+    def command(self, command: bytes) -> None: ...
+    def send(self, message: Any) -> None: ...
+    def answer(self, seconds: float, since: float | None = None) -> int: ...
+    def message(self, seconds: float) -> Any: ...
 
 
 class Worker:
@@ -35,6 +49,10 @@ class Worker:
             os.close(fd)
         self._answers = select.poll()
         self._answers.register(self.answer_fd, select.POLLIN)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
 
     def command(self, command: bytes) -> None:
         if self.lost is None:

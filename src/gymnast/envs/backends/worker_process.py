@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
 from typing import Any
@@ -74,11 +75,17 @@ def register(registration: str | None) -> None:
         gym.registry.setdefault(spec.id, spec)
 
 
-def _build(order: dict[str, Any], memory_fd: int) -> tuple[InProcessEnvs, SharedBlock]:
+def make_share(order: dict[str, Any]) -> tuple[EnvConfig, list[gym.Env[Any, Any]]]:
+    """The envs of one share, and the config that they were made from."""
     register(order["registered"])
     config = EnvConfig.model_validate(order["config"])
     start, stop = order["rows"]
-    envs = [make_env(config, training=order["training"]) for _ in range(start, stop)]
+    return config, [make_env(config, training=order["training"]) for _ in range(start, stop)]
+
+
+def _build(order: dict[str, Any], memory_fd: int) -> tuple[InProcessEnvs, SharedBlock]:
+    config, envs = make_share(order)
+    start, stop = order["rows"]
     parts, values = tuple(order["reward_parts"]), tuple(order["episode_values"])
     actions = plain_action_space(envs[0].action_space)
     masked = config.action_masks
@@ -97,42 +104,47 @@ def _build(order: dict[str, Any], memory_fd: int) -> tuple[InProcessEnvs, Shared
 
 def _serve(envs: InProcessEnvs, actions: np.ndarray, start: int, command_fd: int, answer_fd: int) -> None:
     answers = [bytes([answer]) for answer in Answer]
-    while True:
-        received = os.read(command_fd, 1)
-        if not received:
-            return
-        command = received[0]
-        try:
-            if command <= Command.STEP_1:
-                step = envs.step_into(actions, command)
-                os.write(answer_fd, answers[Answer.DONE if step.final_obs is None else Answer.SOME_FINISHED])
-            elif command <= Command.RESET_1:
-                envs.reset_into(command - Command.RESET_0)
-                os.write(answer_fd, answers[Answer.DONE])
-            elif command == Command.SNAPSHOT:
-                snapshot = envs.snapshot()
-                os.write(answer_fd, answers[Answer.MESSAGE])
-                send(answer_fd, snapshot)
-            elif command <= Command.RESTORE_1:
-                saved = receive(command_fd)
-                envs.restore_into(
-                    saved["envs"], saved["exact"], command - Command.RESTORE_0, saved["started"]
-                )
-                os.write(answer_fd, answers[Answer.DONE])
-            elif command <= Command.CAPTURE_1:
-                states = envs.capture_from(receive(command_fd)["rows"], command - Command.CAPTURE_0)
-                os.write(answer_fd, answers[Answer.MESSAGE])
-                send(answer_fd, {"states": [state.to_json() for state in states]})
-            else:
-                given = receive(command_fd)
-                states = [EnvState.from_json(state) for state in given["states"]]
-                envs.begin_from_into(given["rows"], states, command - Command.BEGIN_0)
-                os.write(answer_fd, answers[Answer.DONE])
-        except GymnastError as error:
-            os.write(answer_fd, answers[Answer.REFUSED])
-            send(answer_fd, {"error": str(error)})
-        except EnvFailure as failure:
-            os.write(answer_fd, answers[Answer.FAILED])
-            trace = "".join(traceback.format_exception(failure))
-            where = {"index": start + failure.index, "seed": failure.seed}
-            send(answer_fd, {**where, "reason": failure.reason, "trace": trace})
+
+    def given() -> Any:
+        return receive(command_fd)
+
+    while received := os.read(command_fd, 1):
+        answer, message = carry_out(received[0], envs, actions, start, given)
+        os.write(answer_fd, answers[answer])
+        if message is not None:
+            send(answer_fd, message)
+
+
+def carry_out(
+    command: int, envs: InProcessEnvs, actions: np.ndarray, start: int, given: Callable[[], Any]
+) -> tuple[Answer, Any]:
+    """Do what a command says; the answer, and the message that follows it (None: there is none).
+
+    start: the row of the first of these envs among all. given: reads the message that came with the command.
+    """
+    try:
+        if command <= Command.STEP_1:
+            step = envs.step_into(actions, command)
+            return (Answer.DONE if step.final_obs is None else Answer.SOME_FINISHED), None
+        if command <= Command.RESET_1:
+            envs.reset_into(command - Command.RESET_0)
+            return Answer.DONE, None
+        if command == Command.SNAPSHOT:
+            return Answer.MESSAGE, envs.snapshot()
+        message = given()
+        if command <= Command.RESTORE_1:
+            turn = command - Command.RESTORE_0
+            envs.restore_into(message["envs"], message["exact"], turn, message["started"])
+            return Answer.DONE, None
+        if command <= Command.CAPTURE_1:
+            captured = envs.capture_from(message["rows"], command - Command.CAPTURE_0)
+            return Answer.MESSAGE, {"states": [state.to_json() for state in captured]}
+        states = [EnvState.from_json(state) for state in message["states"]]
+        envs.begin_from_into(message["rows"], states, command - Command.BEGIN_0)
+        return Answer.DONE, None
+    except GymnastError as error:
+        return Answer.REFUSED, {"error": str(error)}
+    except EnvFailure as failure:
+        trace = "".join(traceback.format_exception(failure))
+        where = {"index": start + failure.index, "seed": failure.seed}
+        return Answer.FAILED, {**where, "reason": failure.reason, "trace": trace}

@@ -18,7 +18,7 @@ from gymnast.envs.backends.frame import Frame
 from gymnast.envs.backends.in_process import restart_seed
 from gymnast.envs.backends.restarts import Restarts
 from gymnast.envs.backends.shared_block import SharedBlock, open_unnamed_file
-from gymnast.envs.backends.worker import Worker, WorkerLost, shut_down
+from gymnast.envs.backends.worker import Share, Worker, WorkerLost, shut_down
 from gymnast.envs.backends.worker_process import Answer, Command
 from gymnast.envs.contract import EnvFailure, Step, close_env
 from gymnast.envs.measure.cache import cores_of_a_group
@@ -93,6 +93,7 @@ class WorkerEnvs:
     """N envs spread over worker processes; one that dies or hangs is replaced, its episodes cut off."""
 
     backend = "workers"
+    _replaced_how = "restarted in a new process"
 
     def __init__(self, config: EnvConfig, seeds: Sequence[int], *, training: bool, groups: int = 1) -> None:
         probe = make_env(config, training=training)
@@ -111,7 +112,7 @@ class WorkerEnvs:
         self._probe = probe
         self._turn = 0
         self._sent = False  # whether a step is under way
-        self._restarts = Restarts(config.restarts)
+        self._restarts = Restarts(config.restarts, self._replaced_how)
         self._patience = timeout = config.restarts.timeout  # 0: no end to it
         self._start_patience = max(_START_PATIENCE * timeout, _LEAST_START_SECONDS) if timeout else 0.0
         self._order = {
@@ -133,12 +134,12 @@ class WorkerEnvs:
             self.episode_values,
         )
         self._steps = [bytes([Command.STEP_0]), bytes([Command.STEP_1])]
-        most = config.workers or cores_of_a_group(groups)
+        most = self._most_shares(config, groups)
         count = self.n_envs if is_alone(probe) else min(most, self.n_envs)
         edges = [self.n_envs * share // count for share in range(count + 1)]
-        self._workers: list[Worker] = []
+        self._workers: list[Share] = []
         # Also when the object is dropped without close, and at exit.
-        self._finalizer = weakref.finalize(self, shut_down, self._workers)
+        self._finalizer = weakref.finalize(self, *self._ending())
         try:
             for rows in pairwise(edges):
                 self._workers.append(self._launch(rows))
@@ -148,18 +149,29 @@ class WorkerEnvs:
             self.close()
             raise
 
-    def _launch(self, rows: tuple[int, int]) -> Worker:
-        worker = Worker(rows, self._memory.fileno())
+    def _most_shares(self, config: EnvConfig, groups: int) -> int:
+        """How many processes share the envs at most."""
+        return config.workers or cores_of_a_group(groups)
+
+    def _ending(self) -> tuple[Any, ...]:
+        """A function that ends all processes, with its arguments; it must not hold this object."""
+        return shut_down, self._workers
+
+    def _open(self, rows: tuple[int, int]) -> Share:
+        return Worker(rows, self._memory.fileno())
+
+    def _launch(self, rows: tuple[int, int]) -> Share:
+        worker = self._open(rows)
         worker.send({**self._order, "rows": rows, "seeds": self.seeds[slice(*rows)]})
         return worker
 
-    def _await_start(self, worker: Worker) -> None:
+    def _await_start(self, worker: Share) -> None:
         """Wait until its envs are built; GymnastError if they cannot be."""
         try:
             answer = worker.message(self._start_patience)
         except WorkerLost as lost:
             raise GymnastError(
-                f"env.backend workers: env {worker.rows[0]} could not be started: {lost}"
+                f"env.backend {self.backend}: env {worker.rows[0]} could not be started: {lost}"
             ) from None
         if "error" in answer:
             raise GymnastError(answer["error"])
@@ -208,7 +220,7 @@ class WorkerEnvs:
         for worker in self._workers:
             worker.command(command)
 
-    def _gather(self, seconds: float) -> tuple[bool, list[Worker]]:
+    def _gather(self, seconds: float) -> tuple[bool, list[Share]]:
         """Hear every worker: whether an env finished in one of them, and those that are lost."""
         if not self._workers:
             raise GymnastError("these envs are closed")
@@ -228,7 +240,7 @@ class WorkerEnvs:
             raise failure
         return finished, lost
 
-    def _replace(self, worker: Worker) -> None:
+    def _replace(self, worker: Share) -> None:
         """A new process in the place of a lost one, its envs reset in the frame of now.
 
         It starts from other seeds, so that what ended the last one is not played again.
@@ -244,7 +256,7 @@ class WorkerEnvs:
             with contextlib.suppress(WorkerLost):  # then it is `lost`, and the next one is tried
                 self._begin_again(worker)
 
-    def _begin_again(self, worker: Worker) -> None:
+    def _begin_again(self, worker: Share) -> None:
         if "error" in (built := worker.message(self._start_patience)):
             index = worker.rows[0]
             raise EnvFailure(index, self.seeds[index], f"could not be started again: {built['error']}")
@@ -265,7 +277,7 @@ class WorkerEnvs:
         for values in step.episode_values.values():
             values[rows] = np.nan
 
-    def _failure(self, worker: Worker) -> EnvFailure:
+    def _failure(self, worker: Share) -> EnvFailure:
         index = worker.rows[0]
         return EnvFailure(index, self.seeds[index], f"is lost: {worker.lost}{self._restarts.describe_end()}")
 
@@ -321,12 +333,12 @@ class WorkerEnvs:
         self._ask(Command.BEGIN_0, [worker for worker, _, _ in shares], messages)
         return self._block.frames[self._turn].step.obs[rows]
 
-    def _shares(self, rows: Sequence[int]) -> list[tuple[Worker, list[int], list[int]]]:
+    def _shares(self, rows: Sequence[int]) -> list[tuple[Share, list[int], list[int]]]:
         """The workers of some rows, with the places among `rows` and their own rows, each."""
         parts = [slice(*worker.rows) for worker in self._workers]
         return [(self._workers[i], places, local) for i, places, local in rows_by_part(rows, parts)]
 
-    def _ask(self, command: Command, workers: list[Worker], messages: list[Any]) -> list[Any]:
+    def _ask(self, command: Command, workers: list[Share], messages: list[Any]) -> list[Any]:
         """Send a command of the current frame with a message to some workers; their answers.
 
         A worker that is found lost here is replaced in the next step, which cuts its episodes off.
@@ -352,7 +364,7 @@ class WorkerEnvs:
             raise problem
         return answers
 
-    def _lost_for_now(self, worker: Worker, reason: str) -> EnvFailure:
+    def _lost_for_now(self, worker: Share, reason: str) -> EnvFailure:
         if self._restarts.spent:
             return self._failure(worker)
         index = worker.rows[0]
@@ -361,7 +373,7 @@ class WorkerEnvs:
     @property
     def process_ids(self) -> list[int]:
         """Of the workers, in the order of their envs."""
-        return [worker.process.pid for worker in self._workers]
+        return [worker.pid for worker in self._workers]
 
     def close(self) -> None:
         self._finalizer()

@@ -15,7 +15,7 @@ from gymnast import __version__
 from gymnast.envs.settings import EnvConfig
 
 # Of the section, what does not affect how fast or how an env steps.
-_IRRELEVANT = {"n_envs", "groups", "backend", "restarts", "spec"}
+_IRRELEVANT = {"n_envs", "groups", "backend", "actors", "restarts", "spec"}
 
 
 def cores_of_a_group(groups: int) -> int:

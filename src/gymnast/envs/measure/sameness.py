@@ -70,7 +70,8 @@ def _measure(config: EnvConfig, backend: str, seed: int) -> bool | None:
     """By copies of their own, so that nothing is left of it in those that train."""
     copies = config.model_copy(update={"restarts": RestartConfig(budget=0)})
     try:
-        envs = build_envs(copies, n_envs=min(config.copies, _COPIES), seed=seed, backend=backend)
+        here = None if backend == "remote" else backend  # actors are for the copies that train
+        envs = build_envs(copies, n_envs=min(config.copies, _COPIES), seed=seed, backend=here)
         try:
             return copies_agree(envs)
         finally:

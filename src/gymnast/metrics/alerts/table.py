@@ -15,7 +15,9 @@ DECLARED_IN = (
     "gymnast.policies.alerts",
     "gymnast.rollout.alerts.observations",
     "gymnast.rollout.alerts.rewards",
+    "gymnast.rollout.alerts.actors",
     "gymnast.training.alerts",
+    "gymnast.cluster.alerts",
 )
 
 
