@@ -20,6 +20,7 @@ BASE = (
     "processes",
     "config.values",
     "config.schedules",
+    "config.search",
     "config.plugins",
     "metrics.spec",
     "metrics.catalogue",
@@ -71,6 +72,8 @@ LAYERS = (
     ("archive",),
     ("publish",),
     ("smoke",),
+    ("trials",),
+    ("tune", "sweeps"),
     ("play",),
     ("api", "inspect"),  # the inspector is a user of the api, which starts it
     ("mcp",),
