@@ -21,7 +21,7 @@ from gymnast.training.requests import Request
 from gymnast.training.run.launch import continue_run, start_run
 from gymnast.training.run.observers import Observers
 from gymnast.trials.fork import fork_run
-from gymnast.trials.trial import Trial, TrialState
+from gymnast.trials.trial import Trial, TrialState, TrialStatus
 
 if TYPE_CHECKING:
     from gymnast.training.report import Report
@@ -89,7 +89,7 @@ def _already(trial: Trial, run: RunFolder) -> TrialState | None:
     """The state of a run that has nothing left to train in this leg."""
     entry = registry.entry_of(run)
     if entry.status in ("finished", "failed"):
-        status = "finished" if entry.status == "finished" else "failed"
+        status: TrialStatus = "finished" if entry.status == "finished" else "failed"
         return TrialState(run.id, status, entry.env_steps, entry.reason or "")
     last = list_checkpoints(run)[-1].env_steps
     if entry.status == "interrupted" and trial.stop_at is not None and last >= trial.stop_at:

@@ -18,8 +18,8 @@ class Trial:
     run_id: str  # derived by whoever orders it, so that a second driver finds the same run
     reference: str  # a preset or a file
     overrides: Mapping[str, Any] = field(default_factory=dict)  # plain data by dotted key, the seed too
-    # Env steps at which this leg ends, at the end of an update. The run's own budget stays whole, so schedules
-    # see all of it; a later leg ends with the bits of a run that never stopped.
+    # Env steps at which this leg ends, at the end of an update. The run's own budget stays whole, so that
+    # schedules see all of it; a later leg ends with the bits of a run that never stopped.
     stop_at: int | None = None
     init_from: str | None = None  # RUN or RUN/CHECKPOINT: a policy to start from
     # RUN/STEP: a new run with the whole training state of that checkpoint, which continues with these
@@ -40,9 +40,10 @@ class Trial:
 class TrialState:
     """How a trial stands.
 
-    paused: it reached its `stop_at`. finished: the run is over (budget spent, solved, a stop rule). failed: it
-    cannot continue (NaN, an env that raises, a setting that does not load) or made no progress for too long.
-    stopped: on request, and saved. lost: its process died; ordered again, it continues from its last checkpoint.
+    paused: it reached its `stop_at`. finished: the run is over (budget spent, solved, a stop rule). failed:
+    it cannot continue (NaN, an env that raises, a setting that does not load) or made no progress for too
+    long. stopped: on request, and saved. lost: its process died; ordered again, it continues from its last
+    checkpoint.
     """
 
     run_id: str
