@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gymnast.processes.messages import has_arrived, receive, send
+from gymnast.runs.provenance import ask_git_once
 from gymnast.trials.leg import train_leg
 from gymnast.trials.trial import Trial
 
@@ -21,6 +22,7 @@ _MOST_PRINTED = 1_000_000  # bytes of what an env prints, of which only the end 
 def main(fd: int, root: str) -> None:
     """Trials arrive on `fd`, one at a time; `{"stop": true}` asks to end the one under way."""
     faulthandler.enable()  # where an env crashes is printed, and the pool shows it
+    ask_git_once()
     link = _Link(fd)
     while True:
         try:
