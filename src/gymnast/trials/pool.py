@@ -22,7 +22,8 @@ from gymnast.redact import redact
 from gymnast.runs.store import RUN_ID, runs_root
 from gymnast.trials.trial import Trial, TrialState
 
-_LAST_LINES = 20  # of the output of a process that died
+_LAST_LINES = 40  # of the output of a process that died; where it crashed takes some thirty
+_BEGINS_WITHIN = 60.0  # seconds for a process to start, whatever limit a trial has
 _LEAVES_WITHIN = 5.0  # seconds for a trial that is asked to stop, when the pool closes
 
 
@@ -36,6 +37,7 @@ class _Worker:
     trial: Trial | None = None
     env_steps: int = 0
     heard: float = 0.0  # when it last reported progress
+    begun: bool = False  # whether it has reported anything of this trial
     stopping: bool = field(default=False)
 
 
@@ -159,7 +161,8 @@ class LocalPool:
                 self._end(worker)
                 worker = self._workers[place] = self._new_worker()
                 send(worker.link.fileno(), {"trial": trial.to_json()})
-            worker.trial, worker.env_steps, worker.stopping = trial, 0, False
+            worker.trial, worker.env_steps = trial, 0
+            worker.stopping = worker.begun = False
             worker.heard = time.monotonic()
             self._say(TrialState(trial.run_id, "running"))
 
@@ -180,7 +183,7 @@ class LocalPool:
     def _take(self, worker: _Worker, message: dict[str, Any]) -> None:
         assert worker.trial is not None
         run_id = worker.trial.run_id
-        worker.heard = time.monotonic()
+        worker.heard, worker.begun = time.monotonic(), True
         worker.env_steps = int(message["env_steps"])
         if "ended" in message:
             worker.trial = None
@@ -203,7 +206,7 @@ class LocalPool:
         for worker in self._busy():
             assert worker.trial is not None
             limit = worker.trial.no_progress_limit
-            if limit is not None and now - worker.heard > limit:
+            if limit is not None and now - worker.heard > (limit if worker.begun else limit + _BEGINS_WITHIN):
                 worker.child.kill()
                 message = f"no update for {limit:g} s, so it was ended{_last_lines(worker.output)}"
                 self._replace(worker, TrialState(worker.trial.run_id, "failed", worker.env_steps, message))

@@ -51,6 +51,7 @@ class _Link:
 
     def begin(self) -> None:
         self._stop, self._said = False, 0.0
+        self.progress(0)  # it has begun: from now on, limits count
 
     def progress(self, env_steps: int) -> None:
         now = time.monotonic()
