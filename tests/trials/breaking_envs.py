@@ -40,7 +40,7 @@ class Breaking(gym.Env[np.ndarray, np.int64]):
                 time.sleep(600)
             if self.how == "raise":
                 raise ValueError("out of order")
-        reward = float("nan") if self.how == "nan" and self.steps > self.after else float(action)
+        reward = 1e300 if self.how == "huge" and self.steps > self.after else float(action)
         return self._look(), reward, bool(self.np_random.random() < 0.1), False, {}
 
     def _look(self) -> np.ndarray:

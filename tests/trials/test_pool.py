@@ -78,7 +78,7 @@ def test_an_env_that_breaks_costs_its_trial_alone(
 def test_divergence_is_a_failure_and_stays_one(runs: Path, until_ended: Wait) -> None:
     with LocalPool(1, runs) as pool:
         for _ in range(2):
-            pool.submit(breaking("wild", "nan"))
+            pool.submit(breaking("wild", "huge"))
             state = until_ended(pool, "wild")["wild"]
             assert state.status == "failed"
             assert "NaN" in state.message
