@@ -1,0 +1,2 @@
+def write_report(folder, state):
+    return folder.report_path
