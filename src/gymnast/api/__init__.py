@@ -199,6 +199,16 @@ if TYPE_CHECKING:
     from gymnast.api.traces import save_trace as save_trace
     from gymnast.api.traces import steps_csv as steps_csv
     from gymnast.api.traces import steps_table as steps_table
+    from gymnast.api.sweeping import Sweep as Sweep
+    from gymnast.api.sweeping import apply_sweep as apply_sweep
+    from gymnast.api.sweeping import export_sweep as export_sweep
+    from gymnast.api.sweeping import find_sweep as find_sweep
+    from gymnast.api.sweeping import list_sweeps as list_sweeps
+    from gymnast.api.sweeping import objectives as objectives
+    from gymnast.api.sweeping import report_on_sweep as report_on_sweep
+    from gymnast.api.sweeping import resume_sweep as resume_sweep
+    from gymnast.api.sweeping import stop_sweep as stop_sweep
+    from gymnast.api.sweeping import sweep as sweep
     from gymnast.api.trackers import ExportedMetrics as ExportedMetrics
     from gymnast.api.trackers import export_metrics as export_metrics
     from gymnast.api.trackers import wandb_dashboard as wandb_dashboard
@@ -252,6 +262,8 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "reviewing": "Review ReviewBundle ReviewEndpoint ReviewFailed ReviewProposal ReviewStream review_bundle"
     " review_endpoint review_runs save_review_bundle stream_review",
     "roms": "Game GameDetails ImportedRoms import_roms list_games show_game count_known_games",
+    "sweeping": "Sweep sweep resume_sweep find_sweep list_sweeps stop_sweep report_on_sweep apply_sweep"
+    " export_sweep objectives",
     "trackers": "ExportedMetrics export_metrics wandb_dashboard",
     "publishing": "Publication publish_run pull_run",
     "archiving": "ArchivedRun ArrivedRun PackedRun archive_run pack_run sync_to_wandb unpack_run",

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "video": ("gymnast.cli.video:app", "Record a video of a run: one checkpoint, or how it learned."),
     "inspect": ("gymnast.cli.inspect:inspect", "Look at runs and step through episodes in the browser."),
     "play": ("gymnast.cli.play:play", "Watch a policy, play yourself, or take over from it."),
+    "sweep": ("gymnast.cli.sweep:app", "Find settings that suit an env, by training many runs."),
     "report": ("gymnast.cli.report:report", "Report on a run: outcome, curves, alerts with advice."),
     "review": ("gymnast.cli.review:app", "Let a language model review runs and propose changes."),
     "runs": ("gymnast.cli.runs:app", "List, show, compare, control and remove runs."),

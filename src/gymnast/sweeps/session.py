@@ -12,6 +12,7 @@ from typing import Any
 
 from gymnast.errors import GymnastError
 from gymnast.runs.store import now
+from gymnast.sweeps.default_space import own_values
 from gymnast.sweeps.driver import Driver, Watch
 from gymnast.sweeps.executors import check_executor, open_executor
 from gymnast.sweeps.folder import SweepFolder, create_sweep
@@ -27,7 +28,7 @@ def start_sweep(wanted: Wanted, root: Path, watch: Watch | None = None) -> tuple
     check_executor(plan.executor)
     proposals, observed = first_proposals(plan, resolved, root)
     folder = create_sweep(root)
-    state = SweepState(folder.id, plan, now(), observed=observed)
+    state = SweepState(folder.id, plan, now(), observed=observed, own=own_values(resolved.config, plan.space))
     with folder.lock():
         folder.write(state, durable=True)
         return folder, _drive(folder, state, proposals, watch)

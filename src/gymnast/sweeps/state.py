@@ -86,10 +86,15 @@ class SweepState:
     winner: int | None = None
     seconds: float = 0.0  # that drivers have worked on it
     observed: list[dict[str, Any]] = field(default_factory=list)  # earlier runs whose values count
+    own: Point = field(default_factory=dict)  # the preset's own values of what is searched
 
     @property
     def baseline(self) -> TrialRecord | None:
         return next((trial for trial in self.trials if trial.origin == "baseline"), None)
+
+    def values_of(self, trial: TrialRecord) -> Point:
+        """What the searched settings are in a trial."""
+        return self.own if trial.origin == "baseline" else trial.settings
 
     def runs(self) -> Iterator[tuple[TrialRecord, RunRecord]]:
         return ((trial, run) for trial in self.trials for run in trial.runs)
