@@ -78,7 +78,8 @@ def start(
     objective: Annotated[
         str | None,
         typer.Option(
-            help="score_auc, score_auc_seconds, final, best, steps_to_threshold, time_to_threshold or a metric."
+            help="score_auc, score_auc_seconds, final, best, steps_to_threshold, time_to_threshold"
+            " or a metric."
         ),
     ] = None,
     init_from: Annotated[

@@ -60,8 +60,8 @@ def status_lines(values: Mapping[str, Any]) -> list[str]:
         f"sweep {values['id']}  {_name(values['reference'])}  {values['method']}  {values['status']}"
         f"{f', {stage}' if stage != values['status'] else ''}",
         f"{made['made']} of {made['wanted']} trials: {made['finished']} finished, {made['pruned']} given up, "
-        f"{made['failed']} failed; {short_number(values['env_steps'])} env steps in {duration(values['seconds'])}"
-        + (f", about {duration(left)} left" if left is not None else ""),
+        f"{made['failed']} failed; {short_number(values['env_steps'])} env steps"
+        f" in {duration(values['seconds'])}" + (f", about {duration(left)} left" if left is not None else ""),
     ]
     if values["reason"]:
         lines.append(f"reason: {values['reason']}")
@@ -99,7 +99,9 @@ def print_best(sweep: Sweep) -> None:
         echo(f"sweep {sweep.id} has no trial with a value yet")
         return
     kind = "winner" if sweep.state.winner is not None else "leads so far"
-    echo(f"sweep {sweep.id}: trial {best.number} ({kind}), {sweep.state.plan.objective.name} {best.value:.6g}")
+    echo(
+        f"sweep {sweep.id}: trial {best.number} ({kind}), {sweep.state.plan.objective.name} {best.value:.6g}"
+    )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("setting", "winner", "preset"):
         table.add_column(column, justify="left" if column == "setting" else "right")

@@ -107,14 +107,17 @@ class LiveView:
         keys = self._keys(state, width)
         lines.append(str(self._row(width, ["trial", state.plan.objective.name, *map(_short, keys)], "bold")))
         for trial in ranked:
-            lines.append(str(self._row(width, self._cells(state, trial, keys), _COLOURS.get(trial.status, "plain"))))
+            lines.append(
+                str(self._row(width, self._cells(state, trial, keys), _COLOURS.get(trial.status, "plain")))
+            )
         running = [(trial, run) for trial, run in state.runs() if run.status == "running"]
         if running:
             lines += ["", self._line(width, "being trained", "bold")]
         for trial, run in running:
             share = min(1.0, run.env_steps / state.plan.budget) if state.plan.budget else 0.0
             bar = "█" * round(share * _BAR)
-            text = f"trial {trial.number:<4} seed {run.seed:<7} {bar:<{_BAR}} {short_number(run.env_steps)} steps"
+            steps = short_number(run.env_steps)
+            text = f"trial {trial.number:<4} seed {run.seed:<7} {bar:<{_BAR}} {steps} steps"
             lines.append(self._line(width, text, "bar"))
         if self._weights:
             lines += ["", self._line(width, "importance of settings", "bold")]

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from gymnast.config.dump import flat_data, plain_data
-from gymnast.config.files import SUFFIXES, config_folders, file_name, files_named, read_config_file, split_reference
+from gymnast.config.files import (
+    SUFFIXES,
+    config_folders,
+    file_name,
+    files_named,
+    read_config_file,
+    split_reference,
+)
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError
 from gymnast.redact import redact

@@ -1,4 +1,4 @@
-"""The space of a sweep without a file: what the algorithm's settings declare, and where the preset is in it."""
+"""The space of a sweep without a file: what the algorithm's settings declare; and where a preset is in it."""
 
 from __future__ import annotations
 

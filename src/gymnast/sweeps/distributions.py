@@ -64,8 +64,7 @@ class Beta:
 Dimension = Searched | Quantised | Normal | Beta
 UNBOUNDED = (Normal, Beta)
 _KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (Range, LogRange, OneMinusLog, Pow2, Choice, Quantised, Normal, Beta)
+    kind.__name__: kind for kind in (Range, LogRange, OneMinusLog, Pow2, Choice, Quantised, Normal, Beta)
 }
 
 
@@ -85,7 +84,8 @@ def from_json(values: dict[str, Any]) -> Dimension:
         rest["inner"] = from_json(values["inner"])
     if kind is Choice:
         rest["values"] = tuple(values["values"])
-    return kind(**rest)  # type: ignore[no-any-return]
+    made: Dimension = kind(**rest)
+    return made
 
 
 def grid_of(dimension: Dimension) -> tuple[Any, ...] | None:

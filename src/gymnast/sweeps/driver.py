@@ -1,8 +1,8 @@
 """The driver: one process that has trials trained, sees what comes of them, and decides what is next.
 
-Everything it knows is in the sweep's file before it acts on it, and the numbers are in the run folders. So it may
-be killed at any moment: whoever continues the sweep orders the runs that were under way again, and these
-continue from their last checkpoints.
+Everything it knows is in the sweep's file before it acts on it, and the numbers are in the run folders. So
+it may be killed at any moment: whoever continues the sweep orders the runs that were under way again, and
+these continue from their last checkpoints.
 """
 
 from __future__ import annotations
@@ -127,14 +127,14 @@ class Driver:
             if run.status == "waiting":
                 return trial, run
         if self.state.stage == "search":
-            run = self._search.promoted()
-            if run is not None:
-                return self._trial_of(run), run
-            trial = self._search.next_trial()
-            if trial is not None:
-                return trial, trial.runs[0]
-            if not self._under_way and (run := self._search.last_resort()) is not None:
-                return self._trial_of(run), run
+            promoted = self._search.promoted()
+            if promoted is not None:
+                return self._trial_of(promoted), promoted
+            new = self._search.next_trial()
+            if new is not None:
+                return new, new.runs[0]
+            if not self._under_way and (last := self._search.last_resort()) is not None:
+                return self._trial_of(last), last
         if not self._under_way:
             self._advance()
             return self._next() if any(run.status == "waiting" for _, run in self.state.runs()) else None
@@ -185,7 +185,7 @@ class Driver:
         elif seen.status == "stopped":
             run.status, run.message = "pruned", self._given_up.pop(run.run_id, "stopped by somebody else")
         else:
-            run.status, run.message = seen.status, seen.message
+            run.status, run.message = "paused" if seen.status == "paused" else "finished", seen.message
         if run.status in ("finished", "pruned", "paused"):
             self._measure(run)
         if run.stage == "search" and all(other.status in (*ENDED, "paused") for other in trial.of("search")):
@@ -212,8 +212,7 @@ class Driver:
             return
         self._looked = now
         finished = [trial for trial in self.state.trials if trial.status == "finished"]
-        values = [trial.value for trial in finished if trial.value is not None]
-        incumbent = max(values, default=None) if plan.objective.is_area else None
+        incumbent = self._to_beat(finished)
         others = [self._folder(trial.of("search")[0]) for trial in finished]
         for trial, run in list(self._under_way.values()):
             if trial.origin == "baseline" or run.run_id in self._given_up:
@@ -224,10 +223,19 @@ class Driver:
                     self._given_up[run.run_id] = reason
                     self.executor.stop(run.run_id)
 
+    def _to_beat(self, finished: list[TrialRecord]) -> float | None:
+        """What a run must reach to count: the best value, or that of the last who would be in the race."""
+        plan = self.state.plan
+        values = sorted((trial.value for trial in finished if trial.value is not None), reverse=True)
+        place = plan.seeds.contenders - 1 if plan.seeds.race else 0
+        return values[place] if plan.objective.is_area and len(values) > place else None
+
     def _refuse_to_go_on(self) -> None:
         """Where nothing but failures came, the next would fail as well."""
         ended = [run for _, run in self.state.runs() if run.status in ENDED]
-        if len(ended) >= min(_FAILURES, self.state.plan.trials) and all(run.status == "failed" for run in ended):
+        if len(ended) >= min(_FAILURES, self.state.plan.trials) and all(
+            run.status == "failed" for run in ended
+        ):
             reasons = ended[-1].message.splitlines() or ["no reason is known"]
             raise RunFailed(f"all {len(ended)} runs failed, so the sweep stops; the last: {reasons[0]}")
 

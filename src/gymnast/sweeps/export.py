@@ -59,5 +59,7 @@ def _spec(dimension: Dimension) -> dict[str, Any]:
             kind = f"{'q_' if step else ''}{'log_' if log else ''}normal"
             return {"distribution": kind, "mu": mu, "sigma": sigma} | ({"q": step} if step else {})
         case Beta(a, b, step):
-            return {"distribution": "q_beta" if step else "beta", "a": a, "b": b} | ({"q": step} if step else {})
+            return {"distribution": "q_beta" if step else "beta", "a": a, "b": b} | (
+                {"q": step} if step else {}
+            )
     raise AssertionError(dimension)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from gymnast.config.search import Choice, LogRange, OneMinusLog, Pow2, Range
@@ -63,7 +64,9 @@ def _flattened(parameters: Mapping[str, Any], prefix: str, where: str) -> list[t
                 )
         if "parameters" in spec:
             if len(spec) > 1 or not isinstance(spec["parameters"], dict):
-                raise GymnastError(f"{where}: parameters.{key}: nested parameters are a map that stands alone")
+                raise GymnastError(
+                    f"{where}: parameters.{key}: nested parameters are a map that stands alone"
+                )
             found += _flattened(spec["parameters"], f"{key}.", where)
         else:
             found.append((key, spec))
@@ -95,7 +98,9 @@ def _read(spec: dict[str, Any], place: str) -> Dimension | tuple[Any]:
     if name == "beta":
         a, b = _number(spec, "a", place), _number(spec, "b", place)
         if a <= 0 or b <= 0:
-            raise GymnastError(f"{place}: a and b of a beta distribution are more than 0, got {a:g} and {b:g}")
+            raise GymnastError(
+                f"{place}: a and b of a beta distribution are more than 0, got {a:g} and {b:g}"
+            )
         return Beta(a, b, step)
     return _range(name, spec, step, place)
 
@@ -161,7 +166,9 @@ def _range(name: str, spec: dict[str, Any], step: float | None, place: str) -> D
 
 def _quantised(inner: Range | LogRange, step: float, place: str) -> Quantised:
     if math.ceil(inner.low / step - 1e-9) > math.floor(inner.high / step + 1e-9):
-        raise GymnastError(f"{place}: there is no multiple of q={step:g} from {inner.low:g} to {inner.high:g}")
+        raise GymnastError(
+            f"{place}: there is no multiple of q={step:g} from {inner.low:g} to {inner.high:g}"
+        )
     return Quantised(inner, step)
 
 
@@ -189,11 +196,9 @@ def _bent(dimension: Dimension, scale: str, place: str) -> Dimension:
 def _number(spec: dict[str, Any], key: str, place: str, default: float | None = None) -> float:
     value = spec.get(key, default)
     if isinstance(value, str):  # 1e-5 is text for YAML 1.1, and W&B's users quote it
-        try:
+        with suppress(ValueError):
             value = float(value)
-        except ValueError:
-            pass
-    if not _is_number(value) or not math.isfinite(value):
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
         missing = key not in spec
         raise GymnastError(f"{place}: needs {key}" if missing else f"{place}.{key}: not a number: {value!r}")
     return value

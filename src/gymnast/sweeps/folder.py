@@ -94,7 +94,7 @@ class SweepFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the sweep for driving it; a second driver gets an error, a killed one releases it by itself."""
+        """Hold the sweep to work on it; a second driver gets an error, a killed one releases it by itself."""
         from filelock import FileLock, Timeout
 
         refuse_irregular(self.lock_path)
@@ -103,7 +103,8 @@ class SweepFolder:
             lock.acquire(timeout=1.0)
         except Timeout:
             raise GymnastError(
-                f"sweep {self.id} is being worked on by another process; gymnast sweep stop {self.id} stops it"
+                f"sweep {self.id} is being worked on by another process; stop it with: "
+                f"gymnast sweep stop {self.id}"
             ) from None
         except OSError as error:
             raise write_failed(self.lock_path, error) from error

@@ -101,16 +101,16 @@ def measure(run: RunFolder, objective: Objective, *, ended: bool) -> Measured:
     curve = curve_of(run)
     if curve is None:
         return Measured(None)
-    taken = {"env_steps": int(curve.taken), "seconds": curve.seconds}
+    taken = int(curve.taken), curve.seconds
     scores = [score for *_, score in curve.evals]
     if objective.is_area:
         value, bound = area_of(curve, objective, ended=ended)
-        return Measured(value, bound, **taken)
+        return Measured(value, bound, *taken)
     if objective.name == "final":
-        return Measured(float(np.mean(scores[-3:])), **taken)
+        return Measured(float(np.mean(scores[-3:])), None, *taken)
     if objective.name == "best":
-        return Measured(max(scores), **taken)
-    return Measured(_to_threshold(curve, objective), **taken)
+        return Measured(max(scores), None, *taken)
+    return Measured(_to_threshold(curve, objective), None, *taken)
 
 
 def area_of(curve: ScoreCurve, objective: Objective, *, ended: bool) -> tuple[float, float | None]:

@@ -155,7 +155,11 @@ def _check_ends(
         if isinstance(dimension, UNBOUNDED) or (together and key in _TOGETHER):
             continue
         listed = grid_of(dimension)
-        values = listed if listed is not None and len(listed) <= 16 else [dimension.value(0.0), dimension.value(1.0)]
+        values = (
+            listed
+            if listed is not None and len(listed) <= 16
+            else [dimension.value(0.0), dimension.value(1.0)]
+        )
         for value in values:
             try:
                 load_config(reference, {**fixed, key: value}, config_dirs=dirs)
@@ -220,7 +224,9 @@ def _threshold(config: Config) -> float:
 
     solved_at = read_spec(config.env).solved_at
     if solved_at is None:
-        raise GymnastError("this env has no threshold: give one, as threshold: below gymnast: in a sweep file")
+        raise GymnastError(
+            "this env has no threshold: give one, as threshold: below gymnast: in a sweep file"
+        )
     return solved_at
 
 

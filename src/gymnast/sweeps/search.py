@@ -51,9 +51,9 @@ class Search:
         if proposal is None:
             self._exhausted = True
             return None
-        if proposal.origin in ("baseline", "earlier") and isinstance(self._suggester, BayesSuggester):
-            if proposal.point is not None:
-                self._suggester.propose(number, proposal.point)
+        chosen_by_others = proposal.origin in ("baseline", "earlier") and proposal.point is not None
+        if chosen_by_others and isinstance(self._suggester, BayesSuggester):
+            self._suggester.propose(number, proposal.point or {})
         trial = TrialRecord(number, proposal.origin, proposal.point, proposal.settings, note=proposal.note)
         trial.runs = [new_run(self.state, trial, seed, "search") for seed in plan.seeds.of_trial(number)]
         self.state.trials.append(trial)
@@ -104,7 +104,9 @@ class Search:
             last = problem
             self._suggester.refused(number)
             self.state.refused += 1
-        raise GymnastError(f"{_MOST_REFUSED} points of the space in a row cannot be trained; the last: {last}")
+        raise GymnastError(
+            f"{_MOST_REFUSED} points of the space in a row cannot be trained; the last: {last}"
+        )
 
     def _target_is_reached(self) -> bool:
         objective = self.state.plan.objective

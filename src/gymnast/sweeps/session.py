@@ -69,7 +69,9 @@ def _missing(state: SweepState, folder: SweepFolder) -> list[Proposal]:
 
 def _extend(state: SweepState, trials: int) -> None:
     if trials <= len(state.trials):
-        raise GymnastError(f"sweep {state.id} has {len(state.trials)} trials already; --trials is a new total")
+        raise GymnastError(
+            f"sweep {state.id} has {len(state.trials)} trials already; --trials is a new total"
+        )
     state.plan = _changed(state.plan, trials=trials)
     if state.stage != "search":  # the race begins again when the search is over
         state.stage, state.winner, state.contenders = "search", None, []

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.errors import GymnastError
-from gymnast.sweeps.distributions import UNBOUNDED, Dimension, fits, from_json, grid_of, to_json
+from gymnast.sweeps.distributions import UNBOUNDED, Beta, Dimension, Normal, fits, from_json, grid_of, to_json
 
 MOST_GRID = 1_000_000  # points
 
@@ -62,8 +62,8 @@ class Space:
         """The nearest point of the space; None where a value is missing or of another kind."""
         inside: Point = {}
         for key, dimension in self.dimensions.items():
-            value = point.get(key)
-            if isinstance(dimension, UNBOUNDED):
+            value: Any = point.get(key)
+            if isinstance(dimension, (Normal, Beta)):
                 inside[key] = value
             elif key not in point or not _comparable(dimension, value):
                 return None

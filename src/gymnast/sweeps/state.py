@@ -1,4 +1,4 @@
-"""What is known of a sweep: its trials, their runs, and how far it is. The numbers come from the run folders."""
+"""What is known of a sweep: its trials, their runs, and how far it is. Numbers come from the run folders."""
 
 from __future__ import annotations
 
@@ -103,7 +103,11 @@ class SweepState:
         """Trials with a value, the best first; those that were trained to their end before the others."""
         sign = self.plan.objective.sign
         valued = [(trial, trial.value) for trial in self.trials if trial.status != "failed"]
-        ended = [(trial.status == "finished", sign * v, -trial.number, trial) for trial, v in valued if v is not None]
+        ended = [
+            (trial.status == "finished", sign * v, -trial.number, trial)
+            for trial, v in valued
+            if v is not None
+        ]
         return [trial for *_, trial in sorted(ended, key=lambda item: item[:3], reverse=True)]
 
     def best(self) -> TrialRecord | None:

@@ -167,7 +167,9 @@ def _check_own(own: Mapping[str, Any], where: str) -> None:
     if isinstance(seeds, dict):
         _known(seeds, SEED_KEYS, where, "gymnast.seeds.")
         for key, value in seeds.items():
-            _count(value, f"{where}: gymnast.seeds.{key}", least=1 if key in ("per_trial", "contenders") else 0)
+            _count(
+                value, f"{where}: gymnast.seeds.{key}", least=1 if key in ("per_trial", "contenders") else 0
+            )
     else:
         _count(seeds, f"{where}: gymnast.seeds")
     objective = own.get("objective")

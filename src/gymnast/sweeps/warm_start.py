@@ -1,4 +1,4 @@
-"""What a sweep begins with: the preset's own values, then the best earlier runs of the same env and algorithm."""
+"""What a sweep begins with: the preset's own values, then the best earlier runs of the env and algorithm."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ _MOST_READ = 30  # runs whose configs are looked at
 _ASIDE = ("seed", "checkpoint.", "video.", "play.", "observe.", "hooks", "sinks", "sweep", "env.spec.")
 
 
-def first_proposals(plan: Plan, resolved: ResolvedConfig, root: Path) -> tuple[list[Proposal], list[dict[str, Any]]]:
+def first_proposals(
+    plan: Plan, resolved: ResolvedConfig, root: Path
+) -> tuple[list[Proposal], list[dict[str, Any]]]:
     """(points to be tried first, values that are known already), the preset itself before all others."""
     point = plan.space.clipped(own_values(resolved.config, plan.space))
     proposals = [Proposal("baseline", point, {}, "the preset's own values")]
@@ -70,7 +72,7 @@ def _earlier(
         and entry.score_auc is not None
     ]
     fitting.sort(key=lambda entry: entry.score_auc or 0.0, reverse=True)
-    found = []
+    found: list[tuple[registry.RunEntry, Mapping[str, Any]]] = []
     for entry in fitting[:_MOST_READ]:
         try:
             found.append((entry, settings_of(RunFolder(root / entry.id))))

@@ -1,7 +1,7 @@
 """Bayesian search by Optuna, one ask and one tell for each trial.
 
-The journal beside the sweep is written by the driver alone, and written again from what is known of the trials
-whenever a driver begins: so it may be lost or cut off. `optuna-dashboard` reads it.
+The journal beside the sweep is written by the driver alone, and written again from what is known of the
+trials whenever a driver begins: so it may be lost or cut off. `optuna-dashboard` reads it.
 """
 
 from __future__ import annotations
