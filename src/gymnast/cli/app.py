@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "envs": ("gymnast.cli.envs:envs", "Find environments and their presets."),
     "roms": ("gymnast.cli.roms:app", "Import and list games for old consoles."),
     "config": ("gymnast.cli.config:app", "Show, validate and format settings."),
+    "tune": ("gymnast.cli.tune:tune", "Find out what is wrong with settings, and repair them."),
     "tune-envs": ("gymnast.cli.tune_envs:tune_envs", "Measure the fastest way to step an environment here."),
     "wrappers": ("gymnast.cli.wrappers:wrappers", "List the wrappers that a config can name."),
     "smoke": ("gymnast.cli.smoke:smoke", "Try every preset here, for a few steps each."),
