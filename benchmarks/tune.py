@@ -92,8 +92,8 @@ def one(root: Path, case: str, method: str, repeat: int, workers: int) -> tuple[
     steps = state.env_steps if repaired else LIMIT * budget
     changes = ", ".join(f"{key}={value}" for key, value in state.changes.items())
     echo(
-        f"{case} {method} {repeat}: {'repaired' if repaired else 'NOT repaired'}, {state.env_steps:,} env steps,"
-        f" {len(state.rounds)} rounds, {solved} of {len(curves)} fresh seeds solved, {state.status},"
+        f"{case} {method} {repeat}: {'repaired' if repaired else 'NOT repaired'},"
+        f" {state.env_steps:,} env steps, {len(state.rounds)} rounds, {solved} of {len(curves)} fresh seeds solved, {state.status},"
         f" {time.monotonic() - began:.0f} s: {changes[:200]}"
     )
     sys.stdout.flush()

@@ -199,11 +199,6 @@ if TYPE_CHECKING:
     from gymnast.api.suggestions import Suggestion as Suggestion
     from gymnast.api.suggestions import repeated as repeated
     from gymnast.api.suggestions import suggest_changes as suggest_changes
-    from gymnast.api.traces import load_trace as load_trace
-    from gymnast.api.traces import record_trace as record_trace
-    from gymnast.api.traces import save_trace as save_trace
-    from gymnast.api.traces import steps_csv as steps_csv
-    from gymnast.api.traces import steps_table as steps_table
     from gymnast.api.sweeping import Sweep as Sweep
     from gymnast.api.sweeping import apply_sweep as apply_sweep
     from gymnast.api.sweeping import export_sweep as export_sweep
@@ -214,6 +209,11 @@ if TYPE_CHECKING:
     from gymnast.api.sweeping import resume_sweep as resume_sweep
     from gymnast.api.sweeping import stop_sweep as stop_sweep
     from gymnast.api.sweeping import sweep as sweep
+    from gymnast.api.traces import load_trace as load_trace
+    from gymnast.api.traces import record_trace as record_trace
+    from gymnast.api.traces import save_trace as save_trace
+    from gymnast.api.traces import steps_csv as steps_csv
+    from gymnast.api.traces import steps_table as steps_table
     from gymnast.api.trackers import ExportedMetrics as ExportedMetrics
     from gymnast.api.trackers import export_metrics as export_metrics
     from gymnast.api.trackers import wandb_dashboard as wandb_dashboard

@@ -17,7 +17,7 @@ from gymnast.tune.state import Plan
 
 _SEEDS, _FRESH = 3, 5
 _EVALUATIONS = 20  # in a run; fewer make a score AUC coarse
-_SAVES = 20  # checkpoints in a run, to fork from
+_SAVES = 10  # checkpoints in a run, to fork from
 
 
 def make_plan(
@@ -93,7 +93,7 @@ def _fixed(config: Config, budget: int) -> dict[str, Any]:
     a person would look at."""
     fixed: dict[str, Any] = {
         "checkpoint.every": max(1, budget // _SAVES),
-        "checkpoint.keep": _SAVES + 2,
+        "checkpoint.keep": 2 * _SAVES,  # evaluations save some too
         "checkpoint.rollout_table": False,
     }
     if not config.eval.every or config.eval.every > budget // 10:
