@@ -91,10 +91,11 @@ def one(root: Path, case: str, method: str, repeat: int, workers: int) -> tuple[
     repaired = state.search_over.startswith("the incumbent reaches") and solved >= 4
     steps = state.env_steps if repaired else LIMIT * budget
     changes = ", ".join(f"{key}={value}" for key, value in state.changes.items())
+    seconds = time.monotonic() - began
     echo(
-        f"{case} {method} {repeat}: {'repaired' if repaired else 'NOT repaired'},"
-        f" {state.env_steps:,} env steps, {len(state.rounds)} rounds, {solved} of {len(curves)} fresh seeds solved, {state.status},"
-        f" {time.monotonic() - began:.0f} s: {changes[:200]}"
+        f"{case} {method} {repeat}: {'repaired' if repaired else 'NOT repaired'}, {len(state.rounds)} rounds,"
+        f" {state.env_steps:,} env steps, {solved} of {len(curves)} fresh seeds solved, {state.status},"
+        f" {seconds:.0f} s: {changes[:200]}"
     )
     sys.stdout.flush()
     return steps, repaired

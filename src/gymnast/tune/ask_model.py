@@ -25,6 +25,7 @@ from gymnast.tune.legs import Legs
 from gymnast.tune.present import Changes
 from gymnast.tune.proposals import ByModel
 
+_MAY_CHANGE = ("algo.", "policy.", "explore", "env.n_envs")
 _MOST_SHOWN = 12  # candidates of earlier rounds
 
 
@@ -71,7 +72,9 @@ def _asked(
             )
             continue
         pairs = [parse_override(word) for word in proposal.overrides]
-        yield {".".join(path): value for path, value in pairs}, clean(proposal.why, 200)
+        edit = {".".join(path): value for path, value in pairs}
+        if all(key.startswith(_MAY_CHANGE) for key in edit):  # not the seed, or how the score is measured
+            yield edit, clean(proposal.why, 200)
 
 
 def _with_history(bundle: Bundle, legs: Legs, symptoms: Sequence[Symptom], most: int) -> Bundle:
