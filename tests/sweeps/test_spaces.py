@@ -23,7 +23,11 @@ POSITIVE = st.floats(1e-8, 1e6)
 
 
 def ordered(numbers: Any) -> Any:
-    return st.tuples(numbers, numbers).map(sorted).filter(lambda ends: ends[1] - ends[0] > 1e-3 * abs(ends[1]) + 1e-9)
+    return (
+        st.tuples(numbers, numbers)
+        .map(sorted)
+        .filter(lambda ends: ends[1] - ends[0] > 1e-3 * abs(ends[1]) + 1e-9)
+    )
 
 
 COUNTS = st.tuples(st.integers(1, 500), st.integers(1, 500)).map(lambda ends: (ends[0], ends[0] + ends[1]))

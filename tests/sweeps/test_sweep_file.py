@@ -187,7 +187,9 @@ def test_rungs_are_env_steps_of_evaluations(tmp_path: Path) -> None:
 
 
 def test_the_command_line_fixes_what_the_file_searches(tmp_path: Path) -> None:
-    text = CARTPOLE.format("algo: {parameters: {gamma: {min: 0.9, max: 0.99}, gae_lambda: {min: 0.9, max: 0.99}}}")
+    text = CARTPOLE.format(
+        "algo: {parameters: {gamma: {min: 0.9, max: 0.99}, gae_lambda: {min: 0.9, max: 0.99}}}"
+    )
     plan = plan_of(tmp_path, text, overrides=["algo.gamma=0.97"])
     assert set(plan.space.dimensions) == {"algo.gae_lambda"}  # type: ignore[attr-defined]
     assert plan.overrides == {"algo.gamma": 0.97}  # type: ignore[attr-defined]

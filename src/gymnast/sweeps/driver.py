@@ -24,7 +24,7 @@ from gymnast.sweeps.state import ENDED, RunRecord, SweepState, TrialRecord
 from gymnast.trials.trial import Executor, Trial, TrialState
 
 _POLL_SECONDS = 0.5
-_LOOK_SECONDS = 1.0  # between two looks at the metrics of a run that is being trained
+_LOOK_SECONDS = 0.5  # between two looks at the metrics of a run that is being trained
 _SAVE_SECONDS = 0.5
 _ATTEMPTS = 2  # of a run whose process is lost
 _FAILURES = 8  # in a row, with nothing that succeeded
@@ -72,6 +72,8 @@ class Driver:
                     break
                 self._hand_out()
                 self._save()
+                if not self._under_way:
+                    time.sleep(0.1)  # for a run that another process is saving
                 for seen in self.executor.poll(_POLL_SECONDS):
                     self._take(seen)
                 self._look()
@@ -123,9 +125,12 @@ class Driver:
             self.executor.submit(self._order(trial, run))
 
     def _next(self) -> tuple[TrialRecord, RunRecord] | None:
-        for trial, run in self.state.runs():
-            if run.status == "waiting":
+        waiting = [(trial, run) for trial, run in self.state.runs() if run.status == "waiting"]
+        for trial, run in waiting:
+            if not self._folder(run).is_locked():  # a process of a killed driver may still be saving it
                 return trial, run
+        if waiting:
+            return None
         if self.state.stage == "search":
             promoted = self._search.promoted()
             if promoted is not None:
