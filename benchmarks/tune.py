@@ -46,7 +46,7 @@ TITLES = {
     "gamma": "CartPole-v1:ppo, γ 0.8",
     "entropy": "FrozenLake-v1:ppo, no entropy bonus, rollouts of 4 steps instead of 64",
 }
-LIMIT = 50  # runs' worth of env steps
+LIMIT = 40  # runs' worth of env steps
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ No point is tried twice, and what the config loader refuses is not tried at all.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +18,18 @@ from gymnast.config.load import load_config
 from gymnast.config.schema import Config
 from gymnast.config.search import Choice, LogRange, OneMinusLog, Pow2, Range
 from gymnast.errors import GymnastError
+from gymnast.metrics.alerts.alert import SEVERITIES
 from gymnast.sweeps.default_space import default_space, own_values
 from gymnast.tune.edits import Edit, edits_for
 from gymnast.tune.evidence import Symptom
 from gymnast.tune.present import Changes, Present, point_of, rounded
 from gymnast.tune.state import Plan
 
-_PRIOR = {"info": 1.0, "warning": 2.0, "critical": 3.0}  # wins that an arm has before it was ever tried
+# Wins that an arm has before it was ever tried: by the severity of its symptom, for the symptom that came
+# first among the worst (others may follow from it), for being the most direct edit, and for each further
+# symptom that asks for the same.
+_PRIOR = {"info": 1.0, "warning": 2.0, "critical": 3.0}
+_ROOT, _DIRECT, _VOTE = 2.0, 1.0, 1.0
 _DRAWS = 24  # points near the incumbent, of which the most promising is tried
 
 ByModel = Callable[[int], Iterable[tuple[Changes, str]]]
@@ -72,10 +78,17 @@ class Chooser:
     def ranked(self, symptoms: Sequence[Symptom]) -> list[Edit]:
         """The edits that the symptoms ask for, in the order of one draw from what is known of their arms."""
         severities = {symptom.name: symptom.severity for symptom in symptoms}
+        worst = max(map(SEVERITIES.index, severities.values()), default=0)
+        gravest = [symptom for symptom in symptoms if SEVERITIES.index(symptom.severity) == worst]
+        root = min(gravest, key=lambda symptom: symptom.first_step).name if gravest else ""
+        edits = list(edits_for(Present(self.config()), symptoms))
+        votes = Counter(edit.arm.partition(" → ")[2] for edit in edits)
         drawn = []
-        for edit in edits_for(Present(self.config()), symptoms):
+        for edit in edits:
             wins, losses = self.counts.get(edit.arm, (0.0, 0.0))
-            prior = _PRIOR[severities[edit.arm.partition(" → ")[0]]] + edit.is_first
+            symptom, _, what = edit.arm.partition(" → ")
+            prior = _PRIOR[severities[symptom]] + _ROOT * (symptom == root)
+            prior += _DIRECT * edit.is_first + _VOTE * (votes[what] - 1)
             drawn.append((float(self.rng.beta(prior + wins, 1.0 + losses)), edit))
         return [edit for _, edit in sorted(drawn, key=lambda pair: -pair[0])]
 

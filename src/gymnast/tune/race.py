@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -94,15 +94,17 @@ class Race:
         goal = median(self._value(run_id, None) for run_id in self.round.incumbent.values())
         for candidate in racing:
             candidate.deltas = [_plain(delta) for delta in self._deltas(candidate, rung)]
-            most = self._most(candidate)
+            most = None if self._is_repair() else self._most(candidate)
             if most is not None and most <= goal:
                 candidate.status = "out"
                 candidate.note = f"cannot win any more: at most {most:.4g}, the incumbent has {goal:.4g}"
             else:
                 kept.append(candidate)
         middle = {candidate.id: _median(candidate.deltas) for candidate in kept}
-        kept.sort(key=lambda candidate: -middle[candidate.id])
-        chosen = [each for each in kept[: max(1, len(kept) // 2)] if rung < 0.5 or middle[each.id] >= 0]
+        gained = {candidate.id: self._solves_more(candidate.runs) for candidate in kept}
+        kept.sort(key=lambda candidate: (-gained[candidate.id], -middle[candidate.id]))
+        half = kept[: max(1, len(kept) // 2)]
+        chosen = [each for each in half if rung < 0.5 or middle[each.id] >= 0 or gained[each.id] > 0]
         for candidate in kept:
             if candidate not in chosen:
                 candidate.status = "out"
@@ -123,11 +125,13 @@ class Race:
                 good.append(candidate)
         if not good:
             return None
-        best = max(good, key=lambda candidate: _median(candidate.deltas))
+        best = max(good, key=lambda each: (self._solves_more(each.runs), _median(each.deltas)))
         best.status = "accepted"
         return best
 
     def _objection(self, candidate: Candidate, deltas: Sequence[float]) -> str | None:
+        if self._solves_more(candidate.runs) > 0:
+            return None
         middle = median(deltas)
         if middle < 0 or (middle == 0 and not self._is_faster(candidate)):
             return f"median difference {middle:+.4g}"
@@ -139,6 +143,20 @@ class Race:
             if new:
                 return f"new critical alert {min(new)} with seed {seed}"
         return None
+
+    def _is_repair(self) -> bool:
+        """Whether the threshold counts and the incumbent misses it on some seed: then what is gained there
+        counts more than how fast the others are."""
+        runs = self.round.incumbent
+        return self.legs.state.plan.until_solved and self._solved(runs) < len(runs)
+
+    def _solves_more(self, runs: Mapping[str, str]) -> int:
+        """In a repair, on how many more seeds than the incumbent these runs reach the threshold."""
+        return self._solved(runs) - self._solved(self.round.incumbent) if self._is_repair() else 0
+
+    def _solved(self, runs: Mapping[str, str]) -> int:
+        curves = [curve_of(self.legs.root_run(run_id)) for run_id in runs.values()]
+        return sum(curve is not None and curve.solved for curve in curves)
 
     def _deltas(self, candidate: Candidate, rung: float) -> list[float]:
         """For each seed, how much more the candidate has than the incumbent had after as many steps."""
