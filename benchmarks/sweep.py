@@ -2,8 +2,8 @@
 
     python benchmarks/sweep.py [--trials 256] [--workers 2] [--max-env-steps 50000]
 
-Random search, no race and no test, everything in a folder of its own that is removed at the end. Prints one line
-for people and one JSON object.
+Random search, no race and no test, everything in a folder of its own that is removed at the end. Prints one
+line for people and one JSON object.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def main() -> None:
         "load": os.getloadavg()[0],
     }
     print(
-        f"{options.trials} trials in {seconds:.1f} s with {options.workers} workers; CPU: workers {trained:.1f} s, "
-        f"driver {own:.1f} s ({found['share_of_driver']:.1%})"
+        f"{options.trials} trials in {seconds:.1f} s with {options.workers} workers; "
+        f"CPU: workers {trained:.1f} s, driver {own:.1f} s ({found['share_of_driver']:.1%})"
     )
     print(json.dumps(found))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,8 @@ def test_the_bound_gives_up_no_run_that_would_win(
     evals, start = curve(scores), min(start, scores[0])
     final = area(evals, start, BUDGET, BUDGET, solved=True)
     bound = upper_bound(evals[:seen], start, BUDGET, CEILING)
-    assert bound is not None and bound >= final - 1e-9
+    assert bound is not None
+    assert bound >= final - 1e-9
     if final > incumbent:
         assert not cannot_win(bound, incumbent)
 
@@ -40,7 +42,7 @@ def test_the_bound_gives_up_no_run_that_would_win(
 def test_the_bound_becomes_tighter(scores: list[float], start: float) -> None:
     start, evals = min(start, scores[0]), curve(scores)
     bounds = [upper_bound(evals[: seen + 1], start, BUDGET, CEILING) for seen in range(len(evals))]
-    assert all(later <= earlier + 1e-9 for earlier, later in zip(bounds, bounds[1:], strict=False))
+    assert all(later <= earlier + 1e-9 for earlier, later in itertools.pairwise(bounds))
 
 
 def test_without_a_ceiling_nothing_is_certain() -> None:
@@ -69,7 +71,8 @@ def objective(name: str, **more: float) -> Objective:
 def test_the_score_auc_is_that_of_the_run(run: RunFolder) -> None:
     found = measure(run, objective("score_auc", ceiling=500.0), ended=True)
     assert found.value == score_auc.of_run(run)
-    assert found.env_steps >= 10_000 and found.seconds > 0
+    assert found.env_steps >= 10_000
+    assert found.seconds > 0
 
 
 def test_other_objectives(run: RunFolder) -> None:
@@ -77,13 +80,16 @@ def test_other_objectives(run: RunFolder) -> None:
     assert measure(run, objective("best"), ended=True).value == max(scores)
     assert measure(run, objective("final"), ended=True).value == pytest.approx(sum(scores[-3:]) / 3)
     easy = measure(run, objective("steps_to_threshold", threshold=min(scores)), ended=True)
-    assert easy.value is not None and easy.value <= 10_240
+    assert easy.value is not None
+    assert easy.value <= 10_240
     never = measure(run, objective("steps_to_threshold", threshold=1e9), ended=True)
     assert never.value == 2 * 10_000
     slow = measure(run, objective("time_to_threshold", threshold=1e9), ended=True)
-    assert slow.value is not None and slow.value > measure(run, objective("best"), ended=True).seconds
+    assert slow.value is not None
+    assert slow.value > measure(run, objective("best"), ended=True).seconds
     seconds = measure(run, objective("score_auc_seconds", seconds=1000.0), ended=True)
-    assert seconds.value is not None and seconds.value < max(scores)
+    assert seconds.value is not None
+    assert seconds.value < max(scores)
 
 
 def test_any_metric_by_its_last_value(run: RunFolder) -> None:
@@ -95,7 +101,9 @@ def test_any_metric_by_its_last_value(run: RunFolder) -> None:
 def test_values_at_a_step_use_nothing_later(run: RunFolder) -> None:
     auc = objective("score_auc")
     early, late = value_at(run, auc, 4_096), value_at(run, auc, 10_240)
-    assert early is not None and late is not None and early <= late
+    assert early is not None
+    assert late is not None
+    assert early <= late
     first = score_auc.curve_of(run).evals[0]  # type: ignore[union-attr]
     assert value_at(run, objective("best"), first[0]) == first[2]
 

@@ -131,9 +131,11 @@ def test_every_algorithm_declares_what_may_be_searched(algo: str) -> None:
 def test_a_schedule_is_searched_by_where_it_starts() -> None:
     config = load_config("CartPole-v1:ppo").config
     space = default_space(config, 100_000)
-    assert "algo.lr.start" in space.dimensions and "algo.lr" not in space.dimensions
+    assert "algo.lr.start" in space.dimensions
+    assert "algo.lr" not in space.dimensions
     own = own_values(config, space)
-    assert own["algo.lr.start"] == 5e-3 and own["algo.batch_size"] == 0.25
+    assert own["algo.lr.start"] == 5e-3
+    assert own["algo.batch_size"] == 0.25
 
 
 def test_rollouts_leave_room_for_several_updates() -> None:

@@ -181,7 +181,8 @@ def test_bayes_refuses_what_it_cannot_search(tmp_path: Path) -> None:
 def test_rungs_are_env_steps_of_evaluations(tmp_path: Path) -> None:
     text = CARTPOLE.format("algo.gamma: {min: 0.9, max: 0.99}")
     least = plan_of(tmp_path, text + "early_terminate: {type: hyperband, min_iter: 2, eta: 2, s: 3}\n")
-    assert least.rungs == (10_240, 20_480, 40_960) and least.eta == 2  # type: ignore[attr-defined]
+    assert least.rungs == (10_240, 20_480, 40_960)
+    assert least.eta == 2
     most = plan_of(tmp_path, text + "early_terminate: {type: hyperband, max_iter: 9, eta: 3, s: 2}\n")
     assert most.rungs == (5_120, 15_360)  # type: ignore[attr-defined]
 

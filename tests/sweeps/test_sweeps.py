@@ -47,13 +47,16 @@ def test_search_race_and_test(tmp_path: Path) -> None:
     sweep = swept(trials=5, race_seeds=2, test_seeds=5, runs_dir=tmp_path)
     state = sweep.state
     assert (state.status, state.stage, len(state.trials)) == ("finished", "done", 5)
-    assert state.trials[0].origin == "baseline" and state.trials[0].settings == {}
+    assert state.trials[0].origin == "baseline"
+    assert state.trials[0].settings == {}
     assert all(trial.status == "finished" for trial in state.trials)
     seeds = [run.seed for _, run in state.runs()]
     assert len({run.seed for _, run in state.runs() if run.stage == "search"}) == 5  # each its own
     tests = {run.seed for _, run in state.runs() if run.stage == "test"}
     others = {run.seed for _, run in state.runs() if run.stage != "test"}
-    assert len(tests) == 5 and not tests & others and len(seeds) >= 5
+    assert len(tests) == 5
+    assert not tests & others
+    assert len(seeds) >= 5
     # Contenders have the same seeds, and the winner is one of them.
     raced = [trial for trial in state.trials if trial.of("race")]
     assert {tuple(run.seed for run in trial.of("race")) for trial in raced} == {
@@ -67,7 +70,8 @@ def test_search_race_and_test(tmp_path: Path) -> None:
     ids = {run.id for run in run_folders(tmp_path)}
     assert ids == {run.run_id for _, run in state.runs()}
     text = (sweep.path / "report.md").read_text()
-    assert "interquartile mean" in text and "preset" in text
+    assert "interquartile mean" in text
+    assert "preset" in text
     for picture in ("parallel", "slices", "front"):
         data = (sweep.path / "report" / f"{picture}.png").read_bytes()
         assert data.startswith(b"\x89PNG")
@@ -125,7 +129,8 @@ def test_trials_that_wait_at_a_rung_are_promoted_by_exact_resume(tmp_path: Path)
     assert sweep.state.plan.rungs == (2048,)
     assert all(len(run.rungs) == 1 for run in runs)
     ended = [run for run in runs if run.status == "finished"]
-    assert len(ended) == 2 and all(run.status == "paused" for run in runs if run not in ended)
+    assert len(ended) == 2
+    assert all(run.status == "paused" for run in runs if run not in ended)
     best = sorted((run.rungs[0] or 0.0 for run in runs), reverse=True)[:2]
     assert min(run.rungs[0] or 0.0 for run in ended) >= best[-1] or len(ended) == 2
     for run in ended:
@@ -154,7 +159,8 @@ def test_breaking_trials_cost_themselves_alone(tmp_path: Path) -> None:
     assert by_kind["exit"].runs[0].attempts == 2
     assert "no update for 4 s" in by_kind["hang"].runs[0].message
     assert "NaN" in by_kind["huge"].runs[0].message
-    assert sweep.state.status == "finished" and sweep.state.best() is by_kind["none"]
+    assert sweep.state.status == "finished"
+    assert sweep.state.best() is by_kind["none"]
 
 
 def test_where_everything_fails_the_sweep_stops(tmp_path: Path) -> None:
@@ -211,7 +217,8 @@ def test_a_killed_driver_is_continued(tmp_path: Path, finished: int) -> None:
     made = {run_id: (tmp_path / run_id / "run.json").stat().st_mtime_ns for run_id in ended}
     assert api.find_sweep(folder.id, runs_dir=tmp_path).to_json()["status"] == "interrupted"
     sweep = api.resume_sweep(folder.id, runs_dir=tmp_path)
-    assert sweep.state.status == "finished" and len(sweep.state.trials) == 6
+    assert sweep.state.status == "finished"
+    assert len(sweep.state.trials) == 6
     ends = [(trial.status, trial.runs[0].message) for trial in sweep.state.trials]
     assert all(status == "finished" for status, _ in ends), ends
     for trial, old in zip(sweep.state.trials, before.trials, strict=False):
@@ -275,7 +282,8 @@ def test_several_seeds_of_a_trial(tmp_path: Path) -> None:
     sweep = swept(trials=2, seeds_per_trial=2, runs_dir=tmp_path)
     for trial in sweep.state.trials:
         values = [run.value for run in trial.runs]
-        assert len(values) == 2 and trial.value == pytest.approx(sum(v for v in values if v is not None) / 2)
+        assert len(values) == 2
+        assert trial.value == pytest.approx(sum(v for v in values if v is not None) / 2)
 
 
 def test_a_target_ends_the_search(tmp_path: Path) -> None:
@@ -285,4 +293,5 @@ def test_a_target_ends_the_search(tmp_path: Path) -> None:
         "metric: {name: eval/return/mean, goal: maximize, target: 5}",
     )
     sweep = swept(file, trials=20, workers=1, runs_dir=tmp_path)
-    assert len(sweep.state.trials) < 5 and sweep.state.status == "finished"
+    assert len(sweep.state.trials) < 5
+    assert sweep.state.status == "finished"
