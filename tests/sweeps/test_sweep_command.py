@@ -15,7 +15,12 @@ SMALL = ["--max-env-steps", "4k", "eval.every=2048", "eval.episodes=3", "--worke
 
 def gymnast(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "gymnast", *words], capture_output=True, text=True, cwd=cwd, timeout=120
+        [sys.executable, "-m", "gymnast", *words],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        check=False,
     )
 
 
@@ -102,7 +107,7 @@ def test_without_optuna_bayes_names_the_extra(tmp_path: Path) -> None:
         "main(['sweep', 'CartPole-v1:ppo', '--method', 'bayes'])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
     )
     assert done.returncode == 2
     assert "gymnast[sweep]" in done.stderr
@@ -111,6 +116,8 @@ def test_without_optuna_bayes_names_the_extra(tmp_path: Path) -> None:
 def test_help_costs_little() -> None:
     code = "import sys; from gymnast.cli.app import main\ntry:\n    main(['sweep', '--help'])\nfinally:\n    "
     code += "assert not {'numpy', 'optuna', 'rich'} & set(sys.modules), 'heavy'"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "gymnast sweep resume @last" in done.stdout

@@ -11,11 +11,10 @@ from gymnast.api.arguments import Folders, folders, maybe_whole, plain_overrides
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
-    from gymnast.sweeps.driver import Driver
     from gymnast.sweeps.folder import SweepFolder
     from gymnast.sweeps.state import SweepState
 
-    SweepWatch = Callable[[SweepState, Driver], None]
+    SweepWatch = Callable[["Sweep"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,24 @@ class Sweep:
     @property
     def path(self) -> Path:
         return self.folder.path
+
+    def importances(self) -> dict[str, float]:
+        """How much of the differences each setting explains, the largest first; empty if not known."""
+        from gymnast.sweeps.results import importances
+
+        return importances(self.state)
+
+    def runs_left(self) -> int:
+        """How many runs it still needs, about."""
+        from gymnast.sweeps.results import runs_left
+
+        return runs_left(self.state)
+
+    def seconds_left(self) -> float | None:
+        """About; None before the first run has ended."""
+        from gymnast.sweeps.results import seconds_left
+
+        return seconds_left(self.state)
 
     def to_json(self, *, trials: bool = False, importances: bool = False) -> dict[str, Any]:
         from gymnast.sweeps.results import described, summary
@@ -65,8 +82,8 @@ def sweep(
 ) -> Sweep:
     """Search settings of a preset, a config or what a sweep file says, and return when that is done.
 
-    Each trial is a run. `watch` is called a few times per second with what is known. Ctrl-C saves everything;
-    `resume_sweep` continues.
+    Each trial is a run. `watch` is called about twice a second with the sweep as it is. Ctrl-C saves
+    everything; `resume_sweep` continues.
     """
     from gymnast.runs.store import runs_root
     from gymnast.sweeps.planning import Wanted
@@ -88,7 +105,7 @@ def sweep(
         seed=maybe_whole("seed", seed),
         config_dirs=tuple(str(folder) for folder in folders(config_dirs)),
     )
-    return Sweep(*start_sweep(wanted, runs_root(runs_dir), watch))
+    return Sweep(*start_sweep(wanted, runs_root(runs_dir), _watched(watch)))
 
 
 def resume_sweep(
@@ -104,7 +121,7 @@ def resume_sweep(
 
     folder = _folder(reference, runs_dir)
     counts = maybe_whole("workers", workers, 1), maybe_whole("trials", trials, 1)
-    return Sweep(folder, continue_sweep(folder, watch, *counts))
+    return Sweep(folder, continue_sweep(folder, _watched(watch), *counts))
 
 
 def find_sweep(reference: str = "@last", *, runs_dir: str | Path | None = None) -> Sweep:
@@ -171,6 +188,12 @@ def objectives() -> dict[str, str]:
     from gymnast.sweeps.objective import OBJECTIVES
 
     return {name: f"{goal}: {about}" for name, (goal, about) in OBJECTIVES.items()}
+
+
+def _watched(watch: SweepWatch | None) -> Callable[[SweepFolder, SweepState], None] | None:
+    if watch is None:
+        return None
+    return lambda folder, state: watch(Sweep(folder, state, driven=True))
 
 
 def _folder(reference: str, runs_dir: str | Path | None) -> SweepFolder:

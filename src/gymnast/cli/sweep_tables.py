@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich import box
 
-from gymnast.charts.axis import short_number
 from gymnast.cli.program import option_for, program
-from gymnast.metrics.sinks.console import duration
+from gymnast.metrics.sinks.console import duration, short
 from gymnast.terminal.screen import Table, screen
 from gymnast.terminal.text import echo
 
@@ -60,7 +59,7 @@ def status_lines(values: Mapping[str, Any]) -> list[str]:
         f"sweep {values['id']}  {_name(values['reference'])}  {values['method']}  {values['status']}"
         f"{f', {stage}' if stage != values['status'] else ''}",
         f"{made['made']} of {made['wanted']} trials: {made['finished']} finished, {made['pruned']} given up, "
-        f"{made['failed']} failed; {short_number(values['env_steps'])} env steps"
+        f"{made['failed']} failed; {short(values['env_steps'])} env steps"
         f" in {duration(values['seconds'])}" + (f", about {duration(left)} left" if left is not None else ""),
     ]
     if values["reason"]:
@@ -85,7 +84,7 @@ def print_front(sweep: Sweep) -> None:
         own = state.values_of(trial)
         value = "–" if trial.value is None else f"{trial.value:.4g}"
         name = f"{trial.number}{' preset' if trial.origin == 'baseline' else ''}"
-        cells = (name, value, trial.status, short_number(sum(run.env_steps for run in trial.of("search"))))
+        cells = (name, value, trial.status, short(sum(run.env_steps for run in trial.of("search"))))
         table.add_row(*cells, *(shown_value(own.get(key)) for key in shown), style=_STYLES.get(trial.status))
     screen().print(table)
     if len(shown) < len(keys):

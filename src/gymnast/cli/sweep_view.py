@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from gymnast.charts.axis import short_number
 from gymnast.cli.sweep_tables import shown_value, status_lines
-from gymnast.metrics.sinks.console import duration
-from gymnast.processes import output
-from gymnast.sweeps.results import importances, runs_left, seconds_left, summary
+from gymnast.metrics.sinks.console import duration, short
 from gymnast.terminal.painter import Line, Painter, Style
 from gymnast.terminal.text import echo
 
 if TYPE_CHECKING:
-    from gymnast.sweeps.driver import Driver
-    from gymnast.sweeps.state import SweepState, TrialRecord
+    from gymnast.api import Sweep
 
 _DRAW_SECONDS = 0.5
 _WEIGH_SECONDS = 15.0  # between two computations of the importances
@@ -28,7 +25,7 @@ _COLOURS: dict[str, Style] = {"failed": "bad", "pruned": "warning", "paused": "w
 class View(Protocol):
     """Shows a sweep."""
 
-    def show(self, state: SweepState, driver: Driver) -> None: ...
+    def show(self, sweep: Sweep) -> None: ...
 
     def close(self) -> None: ...
 
@@ -36,13 +33,13 @@ class View(Protocol):
 def build_view(*, plain: bool, silent: bool) -> View:
     if silent:
         return Silent()
-    return LiveView(Painter()) if output.stdout().isatty() and not plain else PlainView()
+    return LiveView(Painter()) if sys.stdout.isatty() and not plain else PlainView()
 
 
 class Silent:
     """Shows nothing."""
 
-    def show(self, state: SweepState, driver: Driver) -> None:
+    def show(self, sweep: Sweep) -> None:
         return None
 
     def close(self) -> None:
@@ -57,14 +54,15 @@ class PlainView:
         self._stage = ""
         self._said = 0.0
 
-    def show(self, state: SweepState, driver: Driver) -> None:
-        best, now = state.best(), time.monotonic()
+    def show(self, sweep: Sweep) -> None:
+        state, now = sweep.state, time.monotonic()
+        best = state.best()
         leads = None if best is None else best.number
         if state.stage == self._stage and leads == self._best and now - self._said < _LINE_SECONDS:
             return
         self._stage, self._best, self._said = state.stage, leads, now
         value = "" if best is None or best.value is None else f", best {best.value:.4g} (trial {best.number})"
-        left = seconds_left(state)
+        left = sweep.seconds_left()
         eta = "" if left is None else f", about {duration(left)} left"
         echo(
             f"{state.id} {state.stage}: {len(state.trials)}/{state.plan.trials} trials, "
@@ -85,30 +83,31 @@ class LiveView:
         self._weighed = 0.0
         self._weights: dict[str, float] = {}
 
-    def show(self, state: SweepState, driver: Driver) -> None:
+    def show(self, sweep: Sweep) -> None:
         now = time.monotonic()
         if now - self._drawn < _DRAW_SECONDS:
             return
         self._drawn = now
-        if now - self._weighed > _WEIGH_SECONDS and state.count("finished") >= 8:
-            self._weights = driver.importances() or importances(state)
+        if now - self._weighed > _WEIGH_SECONDS and sweep.state.count("finished") >= 8:
+            self._weights = sweep.importances()
             self._weighed = time.monotonic()
         columns, rows = self._painter.size()
-        self._painter.show(self.lines(state, columns - 1, rows - 2))
+        self._painter.show(self.lines(sweep, columns - 1, rows - 2))
 
     def close(self) -> None:
         self._painter.leave()
 
-    def lines(self, state: SweepState, width: int, height: int) -> list[str]:
+    def lines(self, sweep: Sweep, width: int, height: int) -> list[str]:
         """The frame: how far, the front, what is being trained, what matters."""
-        head, counts, *_ = status_lines(summary(state, driven=True))
-        lines = [self._line(width, head, "bold"), self._line(width, counts), self._progress(state, width), ""]
+        state = sweep.state
+        head, counts, *_ = status_lines(sweep.to_json())
+        lines = [self._line(width, head, "bold"), self._line(width, counts), self._progress(sweep, width), ""]
         ranked = state.ranked()[:_SHOWN]
-        keys = self._keys(state, width)
+        keys = self._keys(sweep, width)
         lines.append(str(self._row(width, ["trial", state.plan.objective.name, *map(_short, keys)], "bold")))
         for trial in ranked:
             lines.append(
-                str(self._row(width, self._cells(state, trial, keys), _COLOURS.get(trial.status, "plain")))
+                str(self._row(width, self._cells(sweep, trial, keys), _COLOURS.get(trial.status, "plain")))
             )
         running = [(trial, run) for trial, run in state.runs() if run.status == "running"]
         if running:
@@ -116,7 +115,7 @@ class LiveView:
         for trial, run in running:
             share = min(1.0, run.env_steps / state.plan.budget) if state.plan.budget else 0.0
             bar = "█" * round(share * _BAR)
-            steps = short_number(run.env_steps)
+            steps = short(run.env_steps)
             text = f"trial {trial.number:<4} seed {run.seed:<7} {bar:<{_BAR}} {steps} steps"
             lines.append(self._line(width, text, "bar"))
         if self._weights:
@@ -127,20 +126,21 @@ class LiveView:
                 lines.append(self._line(width, f"{_short(key):<16} {bar:<{_BAR}} {weight:.0%}"))
         return lines[: max(4, height)]
 
-    def _progress(self, state: SweepState, width: int) -> str:
+    def _progress(self, sweep: Sweep, width: int) -> str:
+        state = sweep.state
         ended = sum(run.status in ("finished", "pruned", "failed", "paused") for _, run in state.runs())
-        share = ended / max(1, ended + runs_left(state))
+        share = ended / max(1, ended + sweep.runs_left())
         room = max(10, min(60, width - 20))
         return self._line(width, f"{'█' * round(share * room):<{room}} {share:.0%} {state.stage}", "bar")
 
-    def _keys(self, state: SweepState, width: int) -> list[str]:
+    def _keys(self, sweep: Sweep, width: int) -> list[str]:
         """Settings that there is room for, the most important first."""
-        keys = list(state.plan.space.dimensions)
+        keys = list(sweep.state.plan.space.dimensions)
         keys.sort(key=lambda key: -self._weights.get(key, 0.0))
         return keys[: max(1, (width - 26) // 13)]
 
-    def _cells(self, state: SweepState, trial: TrialRecord, keys: list[str]) -> list[str]:
-        own = state.values_of(trial)
+    def _cells(self, sweep: Sweep, trial: Any, keys: list[str]) -> list[str]:
+        own = sweep.state.values_of(trial)
         name = f"{trial.number}{'*' if trial.origin == 'baseline' else ''}"
         value = "–" if trial.value is None else f"{trial.value:.4g}"
         return [name, value, *(shown_value(own.get(key)) for key in keys)]

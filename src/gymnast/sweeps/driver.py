@@ -31,7 +31,7 @@ _FAILURES = 8  # in a row, with nothing that succeeded
 # What trials leave out, as far as the user did not ask for it: nobody looks at each of them.
 _PLAIN = {"checkpoint.rollout_table": False, "checkpoint.keep": 1, "video.record": "never"}
 
-Watch = Callable[[SweepState, "Driver"], None]
+Watch = Callable[[SweepFolder, SweepState], None]
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Driver:
     folder: SweepFolder
     state: SweepState
     executor: Executor
-    watch: Watch = lambda state, driver: None
+    watch: Watch = lambda folder, state: None
     stop_asked: Callable[[], bool] = lambda: False
     proposals: list[Proposal] = field(default_factory=list)
     _search: Search = field(init=False)
@@ -77,7 +77,7 @@ class Driver:
                 for seen in self.executor.poll(_POLL_SECONDS):
                     self._take(seen)
                 self._look()
-                self.watch(self.state, self)
+                self.watch(self.folder, self.state)
             else:
                 self.state.status = "finished"
         except BaseException as error:
@@ -87,9 +87,6 @@ class Driver:
         finally:
             self._leave()
         return self.state
-
-    def importances(self) -> dict[str, float]:
-        return self._search.importances()
 
     def _is_done(self) -> bool:
         return self.state.stage == "done" and not self._under_way

@@ -89,9 +89,6 @@ class Search:
         there = [run for run in paused if len(run.rungs) == farthest]
         return _best_first(there, farthest - 1, self.state.plan.objective.sign)[0]
 
-    def importances(self) -> dict[str, float]:
-        return self._suggester.importances() if isinstance(self._suggester, BayesSuggester) else {}
-
     def _suggested(self, number: int) -> Proposal | None:
         last = ""
         for _ in range(_MOST_REFUSED):

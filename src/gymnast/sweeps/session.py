@@ -105,7 +105,7 @@ def _drive(
     return state
 
 
-def _nobody(state: SweepState, driver: Driver) -> None:
+def _nobody(folder: SweepFolder, state: SweepState) -> None:
     """Nobody watches."""
 
 

@@ -109,9 +109,6 @@ class BayesSuggester:
         """A value that is known from a run of before the sweep."""
         self._observe({key: axis.place(point[key]) for key, axis in self._axes.items()}, value, None)
 
-    def importances(self) -> dict[str, float]:
-        return importances(self.study)
-
     def _worst(self) -> float | None:
         values = [t.value for t in self.study.trials if t.value is not None and math.isfinite(t.value)]
         return min(values) if values and len(self.study.trials) < _FEW else None
