@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gymnast.config.dump import plain_data
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError
 from gymnast.redact import redact
@@ -16,7 +16,7 @@ from gymnast.runs.files import write_atomic
 def variant_text(reference: str, changes: Mapping[str, Any], provenance: Sequence[str]) -> str:
     """A config that trains `reference` with these settings, by dotted key; each line of the provenance is a
     comment at its head."""
-    import yaml
+    from ruamel.yaml import YAML
 
     nested: dict[str, Any] = {}
     for key, value in changes.items():
@@ -27,15 +27,14 @@ def variant_text(reference: str, changes: Mapping[str, Any], provenance: Sequenc
             if not isinstance(inside, dict):
                 raise GymnastError(f"{key}: {part} is set to a value as well as to a map")
             place = inside
-        place[last] = plain_data(value) if hasattr(value, "model_dump") else value
+        place[last] = value
     head = "".join(f"# {redact(' '.join(line.split()))}\n" for line in provenance)
-    body = yaml.safe_dump({"extends": reference, **nested}, sort_keys=False, allow_unicode=True, width=100)
-    return head + body
+    text = io.StringIO()
+    YAML().dump({"extends": reference, **nested}, text)
+    return head + text.getvalue()
 
 
-def write_variant(
-    path: Path, reference: str, changes: Mapping[str, Any], provenance: Sequence[str]
-) -> Path:
+def write_variant(path: Path, reference: str, changes: Mapping[str, Any], provenance: Sequence[str]) -> Path:
     """Write it, if it loads; GymnastError if there is a file of that name already."""
     if path.exists():
         raise GymnastError(f"{path} exists already; name another file")
