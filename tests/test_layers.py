@@ -20,6 +20,7 @@ BASE = (
     "processes",
     "config.values",
     "config.schedules",
+    "config.search",
     "config.plugins",
     "cluster.settings",
     "cluster.metrics",
@@ -76,6 +77,8 @@ LAYERS = (
     ("publish",),
     ("remote",),
     ("smoke",),
+    ("trials",),
+    ("tune", "sweeps"),
     ("play",),
     ("api", "inspect"),  # the inspector is a user of the api, which starts it
     ("mcp",),

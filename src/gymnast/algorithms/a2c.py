@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,7 @@ from gymnast.algorithms.algorithm import Hyper, hyper_at
 from gymnast.algorithms.batch import Batch, gae_batch, normalize_advantages
 from gymnast.algorithms.objective import Loss, policy_gradient
 from gymnast.algorithms.settings import AlgoSettings, Rate, Unit
+from gymnast.config.search import LogRange, OneMinusLog, Pow2
 from gymnast.config.values import CountOrAuto
 from gymnast.optimizers.settings import OptimizerConfig, RMSPropConfig
 
@@ -24,15 +25,15 @@ class A2CConfig(AlgoSettings):
     """Settings of A2C: one gradient step per rollout. Numbers marked schedulable take a schedule as well."""
 
     name: Literal["a2c"] = "a2c"
-    n_steps: CountOrAuto = Field(
+    n_steps: Annotated[CountOrAuto, Pow2(4, 256)] = Field(
         5,
         description="Steps of each env in a rollout; auto: twice the steps that rewards are apart, measured.",
     )
-    lr: Rate = Field(7e-4, description="Learning rate. Schedulable.")
+    lr: Annotated[Rate, LogRange(1e-5, 1e-2)] = Field(7e-4, description="Learning rate. Schedulable.")
     optimizer: OptimizerConfig = Field(
         default_factory=RMSPropConfig, description="What moves the weights: rmsprop, adam, adamw or sgd."
     )
-    gae_lambda: Unit = Field(
+    gae_lambda: Annotated[Unit, OneMinusLog(0.8, 0.999)] = Field(
         1.0, description="Trace of the advantage estimate; 1: n-step returns, as in the paper. Schedulable."
     )
     normalize_advantage: bool = Field(False, description="Advantages of a rollout get mean 0 and std 1.")

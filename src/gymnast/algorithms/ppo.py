@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from gymnast.algorithms.batch import Batch, gae_batch, normalize_advantages, vtr
 from gymnast.algorithms.objective import Loss, kl_estimate
 from gymnast.algorithms.settings import AlgoSettings, Epochs, NonNegative, Rate, Unit
 from gymnast.algorithms.value_loss import value_losses
+from gymnast.config.search import Choice, OneMinusLog, Range
 from gymnast.config.values import BatchSize, resolve_batch_size
 
 if TYPE_CHECKING:
@@ -24,18 +25,24 @@ class PPOConfig(AlgoSettings):
     """Settings of PPO. Every number marked schedulable takes a schedule as well."""
 
     name: Literal["ppo"] = "ppo"
-    batch_size: BatchSize = Field(
+    batch_size: Annotated[BatchSize, Choice((0.0625, 0.125, 0.25, 0.5, 1.0))] = Field(
         0.25, description="Samples in a minibatch; at most 1: a fraction of the rollout; `all`: the rollout."
     )
-    n_epochs: Epochs = Field(4, description="Passes over a rollout. Schedulable.")
-    gae_lambda: Unit = Field(0.95, description="Trace of the advantage estimate. Schedulable.")
+    n_epochs: Annotated[Epochs, Range(1, 20, whole=True)] = Field(
+        4, description="Passes over a rollout. Schedulable."
+    )
+    gae_lambda: Annotated[Unit, OneMinusLog(0.8, 0.995)] = Field(
+        0.95, description="Trace of the advantage estimate. Schedulable."
+    )
     advantage: Literal["gae", "vtrace"] = Field(
         "gae",
         description="How advantages are estimated; vtrace weighs what an older policy collected.",
     )
     rho_clip: float = Field(1.0, gt=0, description="V-trace: largest weight of a step's own error.")
     trace_clip: float = Field(1.0, gt=0, description="V-trace: largest weight of what follows a step.")
-    clip_range: Rate = Field(0.2, description="How far a ratio may move from 1. Schedulable.")
+    clip_range: Annotated[Rate, Range(0.1, 0.4)] = Field(
+        0.2, description="How far a ratio may move from 1. Schedulable."
+    )
     value_clip_range: NonNegative | None = Field(
         None, description="How far a value may move from the old one; null: not clipped. Schedulable."
     )

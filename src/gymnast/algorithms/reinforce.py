@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,6 +13,7 @@ from gymnast.algorithms.batch import Batch, batch_of, normalize_advantages
 from gymnast.algorithms.objective import Loss, policy_gradient
 from gymnast.algorithms.returns import episode_totals, monte_carlo
 from gymnast.algorithms.settings import AlgoSettings, Rate
+from gymnast.config.search import LogRange, Pow2
 from gymnast.config.values import PositiveCount
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ class ReinforceConfig(AlgoSettings):
     """
 
     name: Literal["reinforce"] = "reinforce"
-    n_steps: PositiveCount = Field(
+    n_steps: Annotated[PositiveCount, Pow2(128, 4096)] = Field(
         1024, description="Steps of each env in a rollout; a few times the longest episode."
     )
-    lr: Rate = Field(1e-2, description="Learning rate. Schedulable.")
+    lr: Annotated[Rate, LogRange(1e-4, 1e-1)] = Field(1e-2, description="Learning rate. Schedulable.")
     reward_to_go: bool = Field(
         True, description="An action is credited with the rewards after it; false: with its whole episode's."
     )

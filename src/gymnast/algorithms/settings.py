@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
 from gymnast.config.schedules import scheduled
+from gymnast.config.search import LogRange, OneMinusLog, Pow2, Range
 from gymnast.config.values import CountOrAuto, PositiveCount, Section
 from gymnast.errors import GymnastError
 from gymnast.optimizers.settings import AdamConfig, OptimizerConfig
@@ -26,7 +27,7 @@ class AlgoSettings(Section):
     """Every number marked schedulable takes a schedule as well."""
 
     name: str
-    n_steps: CountOrAuto = Field(
+    n_steps: Annotated[CountOrAuto, Pow2(16, 2048)] = Field(
         128,
         description="Steps of each env in a rollout; auto: twice the measured steps between rewards.",
     )
@@ -34,7 +35,7 @@ class AlgoSettings(Section):
         None,
         description="Steps per sequence that a policy with a memory learns from; the whole rollout if unset.",
     )
-    lr: Rate = Field(3e-4, description="Learning rate. Schedulable.")
+    lr: Annotated[Rate, LogRange(1e-5, 1e-2)] = Field(3e-4, description="Learning rate. Schedulable.")
     critic_lr: Rate | None = Field(
         None,
         description="Learning rate of the critic's own weights (with a shared trunk: of the value head); "
@@ -43,14 +44,18 @@ class AlgoSettings(Section):
     optimizer: OptimizerConfig = Field(
         default_factory=AdamConfig, description="The optimiser: adam, adamw, rmsprop or sgd."
     )
-    gamma: Unit = Field(0.99, description="Discount. Schedulable.")
-    entropy_coef: NonNegative = Field(0.0, description="Weight of the entropy bonus. Schedulable.")
-    value_coef: NonNegative = Field(0.5, description="Weight of the value loss. Schedulable.")
+    gamma: Annotated[Unit, OneMinusLog(0.9, 0.9995)] = Field(0.99, description="Discount. Schedulable.")
+    entropy_coef: Annotated[NonNegative, LogRange(1e-5, 0.1)] = Field(
+        0.0, description="Weight of the entropy bonus. Schedulable."
+    )
+    value_coef: Annotated[NonNegative, Range(0.1, 1.0)] = Field(
+        0.5, description="Weight of the value loss. Schedulable."
+    )
     value_loss: Literal["squared", "huber"] = Field(
         "squared", description="What the critic minimises; huber grows linearly beyond its delta."
     )
     huber_delta: float = Field(1.0, gt=0, description="Where the Huber loss turns from squared to linear.")
-    max_grad_norm: NonNegative = Field(
+    max_grad_norm: Annotated[NonNegative, LogRange(0.2, 5.0)] = Field(
         0.5, description="Gradients are clipped to this norm; 0: never. Schedulable."
     )
     normalize_advantage: bool = Field(True, description="Advantages of a minibatch get mean 0 and std 1.")

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from gymnast.api.audit import audit_run_rewards as audit_run_rewards
     from gymnast.api.audit import audit_text as audit_text
     from gymnast.api.audit import names_a_run as names_a_run
+    from gymnast.api.autotuning import Tuned as Tuned
+    from gymnast.api.autotuning import autotune as autotune
+    from gymnast.api.autotuning import find_autotune as find_autotune
+    from gymnast.api.autotuning import resume_autotune as resume_autotune
+    from gymnast.api.autotuning import tuning_advice as tuning_advice
     from gymnast.api.compare import Comparison as Comparison
     from gymnast.api.compare import check_picture_file as check_picture_file
     from gymnast.api.compare import compare_runs as compare_runs
@@ -203,6 +208,16 @@ if TYPE_CHECKING:
     from gymnast.api.suggestions import Suggestion as Suggestion
     from gymnast.api.suggestions import repeated as repeated
     from gymnast.api.suggestions import suggest_changes as suggest_changes
+    from gymnast.api.sweeping import Sweep as Sweep
+    from gymnast.api.sweeping import apply_sweep as apply_sweep
+    from gymnast.api.sweeping import export_sweep as export_sweep
+    from gymnast.api.sweeping import find_sweep as find_sweep
+    from gymnast.api.sweeping import list_sweeps as list_sweeps
+    from gymnast.api.sweeping import objectives as objectives
+    from gymnast.api.sweeping import report_on_sweep as report_on_sweep
+    from gymnast.api.sweeping import resume_sweep as resume_sweep
+    from gymnast.api.sweeping import stop_sweep as stop_sweep
+    from gymnast.api.sweeping import sweep as sweep
     from gymnast.api.traces import load_trace as load_trace
     from gymnast.api.traces import record_trace as record_trace
     from gymnast.api.traces import save_trace as save_trace
@@ -253,6 +268,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "inspection": "RunDetails RunMetrics run_details run_videos metrics_since metrics_position",
     "networks": "Network NetworkNode describe_network load_policy load_task_policy",
     "envs": "EnvEntry Wrapper WrapperArgument list_envs families_not_installed list_wrappers",
+    "autotuning": "Tuned autotune find_autotune resume_autotune tuning_advice",
     "tuning": "EnvTuning TunedCell tune_envs shown_memory",
     "config": "ShownConfig Validation FormattedFile ConfigKey show_config validate_configs format_configs"
     " config_keys settings_page",
@@ -264,6 +280,8 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "reviewing": "Review ReviewBundle ReviewEndpoint ReviewFailed ReviewProposal ReviewStream review_bundle"
     " review_endpoint review_runs save_review_bundle stream_review",
     "roms": "Game GameDetails ImportedRoms import_roms list_games show_game count_known_games",
+    "sweeping": "Sweep sweep resume_sweep find_sweep list_sweeps stop_sweep report_on_sweep apply_sweep"
+    " export_sweep objectives",
     "trackers": "ExportedMetrics export_metrics wandb_dashboard",
     "publishing": "Publication publish_run pull_run",
     "archiving": "ArchivedRun ArrivedRun PackedRun archive_run pack_run sync_to_wandb unpack_run",

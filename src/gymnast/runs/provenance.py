@@ -20,9 +20,17 @@ def describe_process(argv: list[str] | None = None) -> dict[str, Any]:
     return {
         "command": redacted_arguments([Path(sys.argv[0]).name, *sys.argv[1:]] if argv is None else argv),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
-        "git_commit": git_commit(),
+        "git_commit": _commit[0] if _commit else git_commit(),
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
     }
+
+
+_commit: list[str | None] = []  # of a process that has asked git once for all
+
+
+def ask_git_once() -> None:
+    """For a process that starts many runs: all of them have the commit of this moment."""
+    _commit[:] = [git_commit()]
 
 
 def git_commit() -> str | None:

@@ -101,17 +101,21 @@ def update(root: Path, run_id: str, **changes: Any) -> RunEntry:
     plain: dict[str, Any] = {
         name: None if value is None else _PLAIN[name](value) for name, value in changes.items()
     }
-    entry = replace(_read_entry(run), **plain, updated=now())
+    before = _read_entry(run)
+    entry = replace(before, **plain, updated=now())
     if entry.status != "running":
         entry = replace(entry, score_auc=_score_auc(run))
     document = asdict(entry)
     write_atomic(
         run.status_path, json.dumps({name: _finite(document[name]) for name in _STATUS_KEYS}, indent=1) + "\n"
     )
-    with _locked(root):
-        known = _read_index(root) or {}
-        known[run_id] = entry
-        _write_index(root, known)
+    # Of what runs, the index knows no more than that (`entries` reads its folder): it is not written again
+    # after each checkpoint, which among hundreds of runs takes longer than a short training.
+    if not (before.updated and before.status == entry.status == "running"):
+        with _locked(root):
+            known = _read_index(root) or {}
+            known[run_id] = entry
+            _write_index(root, known)
     return entry
 
 

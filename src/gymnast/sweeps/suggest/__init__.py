@@ -1,0 +1,1 @@
+"""What proposes the settings of the next trial."""
