@@ -109,8 +109,8 @@ def cost(what: str, reference: str, overrides: dict[str, Any], rollouts: int) ->
         session.close()
     joining, learning = joining / rollouts / steps, learning / rollouts / steps
     print(
-        f"{what}: {joining * 1e6:.1f} µs a step to join and evaluate, {learning * 1e6:.1f} µs to learn (1 epoch);"
-        f" {size / steps:.0f} bytes a step"
+        f"{what}: {joining * 1e6:.1f} µs a step to join and evaluate, {learning * 1e6:.1f} µs to learn"
+        f" (1 epoch); {size / steps:.0f} bytes a step"
     )
     for name, each in (("without learning", joining), ("with one epoch", joining + learning)):
         print(f"    {name}: {1 / each:,.0f} steps/s = {size / steps / each / 1e6:,.1f} MB/s")
