@@ -142,9 +142,9 @@ def main() -> None:
     for shape in ((4,), (84, 84, 1), (84, 84, 4)):
         for n_envs, actors in ((32, 2), (32, 8), (256, 8)):
             cost, size = learner_cost(shape, n_envs, actors, seconds / 2)
-            name, rate = "×".join(map(str, shape)), n_envs / cost
+            name, rate, per_second = "×".join(map(str, shape)), n_envs / cost, size / cost / 1e6
             print(
-                f"{name:>14}{n_envs:>6}{actors:>8}{cost * 1e6:>10,.0f}{rate:>13,.0f}{size / cost / 1e6:>8,.0f}",
+                f"{name:>14}{n_envs:>6}{actors:>8}{cost * 1e6:>10,.0f}{rate:>13,.0f}{per_second:>8,.0f}",
                 flush=True,
             )
 

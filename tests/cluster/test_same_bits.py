@@ -70,6 +70,7 @@ def test_collect_ahead_is_the_default_of_the_lag(tmp_path: Path) -> None:
     assert run.metrics()[-1]["train/policy_lag/mean"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1, 3])
 @pytest.mark.parametrize("name", ["pendulum", "taxi-masked-frames"])
 def test_resumes_exactly_on_another_number_of_actors(name: str, lag: int, tmp_path: Path) -> None:

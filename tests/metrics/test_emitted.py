@@ -40,6 +40,7 @@ RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
     ("CartPole-v1:ppo", _PPO | {"env.backend": "workers", "env.wrappers": ["episode-statistics"]}),
     ("CartPole-v1:ppo", _PPO | {"env.backend": "remote", "env.actors.count": 2}),
+    ("CartPole-v1:ppo", _PPO | {"cluster.on": "local", "cluster.actors": 2}),
     ("CartPole-v1:reinforce", {"algo.baseline": "none", "sinks": ["tensorboard"]}),
     ("Blackjack-v1", _PPO),
     ("Pendulum-v1:ppo", _PPO),

@@ -21,7 +21,7 @@ def serve_actors(
 ) -> int:
     """Step envs for the learner at `HOST:PORT` until it needs no more steps; 0, or 2 if it refused.
 
-    The token of the run is read from a file, or from GYMNAST_ACTOR_TOKEN. Where the learner is not there (yet,
+    The token of the run is read from a file, or from GYMNAST_ACTOR_TOKEN. Where the learner is not there (yet
     or any more), it is dialled again for `patience` seconds.
     """
     from gymnast.envs.backends.remote_crew import keep_actors
@@ -51,7 +51,7 @@ def create_actor_token(file: str | Path) -> Path:
     """Write a new token to a file that only its owner can read; one that exists is left alone."""
     from gymnast.envs.backends.remote_handshake import new_token
 
-    path = Path(file)
+    path = Path(file).expanduser()
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

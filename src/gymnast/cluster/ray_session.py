@@ -12,6 +12,7 @@ import secrets
 import socket
 import sys
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -88,10 +89,9 @@ def _prepare(address: str | None) -> None:
 def read_environment_again() -> None:
     """Ray reads how it authenticates once, when it is imported, which others may have done before us."""
     with suppress(ImportError, AttributeError):  # they are Ray's own, and may move
-        from ray._raylet import AuthenticationTokenLoader, Config
-
-        Config.initialize("")
-        AuthenticationTokenLoader.instance().reset_cache()
+        raylet: Any = import_module("ray._raylet")
+        raylet.Config.initialize("")
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _default_token() -> Path:

@@ -98,7 +98,7 @@ def close_all(envs: Iterable[gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, 
 class Envs(Protocol):
     """N copies of one environment, stepped together."""
 
-    backend: str  # sync, workers, native or envpool
+    backend: str  # sync, workers, native, envpool or remote
     n_envs: int
     reward_parts: tuple[str, ...]  # names of the shares of the reward that the env or wrappers report
     episode_values: tuple[str, ...]  # names of what the env or wrappers report about a finished episode

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gymnast.cluster.settings import ClusterConfig
 from gymnast.config.load import load_config
 from gymnast.config.overrides import Overrides, texts_in
 from gymnast.config.plugins import PluginConfig
@@ -145,6 +146,9 @@ def _accesses(value: Any, key: str) -> Iterator[Access]:
     elif isinstance(value, PolicyConfig):
         path, arguments = value.encoder, value.encoder_kwargs
         where, given = f"{key}.encoder", f"{key}.encoder_kwargs"
+    elif isinstance(value, ClusterConfig) and value.on == "ray" and value.address is not None:
+        # Whoever listens there gets the token of this machine's clusters.
+        yield Access(f"{key}.address", "${RAY_AUTH_TOKEN}", {"address": value.address})
     if isinstance(value, EnvConfig) and value.mix is not None:
         for index, task in enumerate(value.tasks):  # whole: what an entry leaves out is that of the section
             yield from _accesses(task.env, f"{key}.mix.{index}")

@@ -53,6 +53,7 @@ def read_token(file: Path | None) -> str | None:
     if file is None:
         token = os.environ.get(TOKEN_VARIABLE)
         return None if token is None else _checked(token.strip(), TOKEN_VARIABLE)
+    file = file.expanduser()
     try:
         mode, token = file.stat().st_mode, file.read_text()
     except (OSError, UnicodeDecodeError) as error:

@@ -39,6 +39,14 @@ METRICS = (
         low=0,
     ),
     MetricSpec(
+        "time/actors/most_lost",
+        "How often the actor was lost in the place where that happened most.",
+        "",
+        0,
+        low=0,
+        better="lower",
+    ),
+    MetricSpec(
         "time/actor/*/steps_per_second",
         "Env steps of this actor per second of its own work, waiting and the network left out.",
         "1/s",
@@ -116,6 +124,7 @@ def actor_metrics(envs: Envs) -> dict[str, float]:
     }
     rates = [rate for sums in taken for rate in sums["rates"]]
     losses = [lost for part in remote for lost in part.losses]
+    metrics["time/actors/most_lost"] = max(losses)
     known = [rate for rate in rates if rate is not None]
     if known:
         metrics["time/actors/slowest"] = min(known) * len(known) / sum(known)
