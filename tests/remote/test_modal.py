@@ -282,7 +282,7 @@ def test_a_wrong_token(modal: FakeModal, tmp_path: Path, monkeypatch: pytest.Mon
     ("options", "message"),
     [
         ({"gpu": "L5"}, r"--gpu L5: not a GPU of Modal \(did you mean 'L4'"),
-        ({"max_cost": 0.0001}, "pays for 6 s of this machine"),
+        ({"max_cost": 0.0001}, "pays for 7 s of this machine"),
         ({"max_cost": -1.0}, "max_cost must be more than 0"),
         ({"run_id": "No!"}, "is not a run id"),
         ({"continued": True}, "give run_id as well"),
