@@ -1,9 +1,9 @@
 """A server on this machine that speaks Modal's protocol and executes what it is given.
 
-A call is a container: Modal's own container entrypoint in a process of its own, with a folder as the volume. So
-everything on the way there and back is real but the machines: what is deployed is imported and called by Modal's
-code, logs are what the process prints, and a machine that is taken away is a process that gets SIGINT or SIGKILL,
-after which the same input is given to another one.
+A call is a container: Modal's own container entrypoint in a process of its own, with a folder as the volume.
+So everything on the way there and back is real but the machines: what is deployed is imported and called by
+Modal's code, logs are what the process prints, and a machine that is taken away is a process that gets SIGINT
+or SIGKILL, after which the same input is given to another one.
 """
 
 from __future__ import annotations

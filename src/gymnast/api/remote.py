@@ -68,9 +68,9 @@ def train_on_modal(
     """Start a run on Modal and return: it trains on by itself, whatever happens to this process.
 
     Here it is a note in the runs folder until `pull_remote` brings it. After `max_duration` (seconds of all
-    machines together) or `max_cost` (dollars, about) it is saved and stopped. `cores`, `memory` (MiB) and `gpu`
-    (such as "L4") are chosen from the config if they are not given. `attempt` is the longest time on one
-    machine. `notify` receives the estimate before anything is started.
+    machines together) or `max_cost` (dollars, about) it is saved and stopped. `cores` and `memory` (MiB)
+    are chosen from the config if they are not given; `gpu` is one such as "L4". `attempt` is the
+    longest time on one machine. `notify` receives the estimate before anything is started.
     """
     from gymnast.config.load import ResolvedConfig, load_config
     from gymnast.metrics.sinks.trackers.settings import with_trackers

@@ -14,6 +14,7 @@ from gymnast.cli.program import option_for, program
 from gymnast.terminal.text import echo, echo_json
 
 EXIT_CODES = {"done": 0, "failed": 1, "lost": 1}  # of what else ended: 3, it can be continued
+HEADINGS: tuple[str, ...] = ("run", "what", "status", "steps", "best", "steps/s", "here", "time", "cost")
 
 RemoteName = Annotated[
     str, typer.Argument(metavar="[RUN]", help="The id of a remote run; the last one if none is named.")
@@ -44,10 +45,7 @@ def list_remote(runs_dir: RunsDir = None, as_json: Json = False) -> None:
     if not entries:
         echo(f"no remote runs yet; start one: {program()} train LunarLander-v3:ppo --on modal")
         return
-    rows: list[tuple[str, ...]] = [
-        ("run", "what", "status", "steps", "best", "steps/s", "here", "time", "cost")
-    ]
-    rows += [_row(entry) for entry in entries]
+    rows = [HEADINGS, *(_row(entry) for entry in entries)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -107,7 +105,8 @@ def stop(run: RemoteName = "@last", runs_dir: RunsDir = None, as_json: Json = Fa
         echo_json(entry.to_json(), indent=None)
     else:
         echo(
-            f"run {entry.run.id} is {entry.status} at step {entry.state.env_steps:,}, about ${entry.dollars:.2f}"
+            f"run {entry.run.id} is {entry.status} at step {entry.state.env_steps:,},"
+            f" about ${entry.dollars:.2f}"
         )
 
 

@@ -45,8 +45,8 @@ def check_remote(remote: bool, reference: str | None, init_from: str | None, mac
         return
     if reference is None:
         raise GymnastError(
-            "--on modal takes what to train, not --resume: a run that is there continues with the same command,"
-            " --run-id ID and --continue"
+            "--on modal takes what to train, not --resume: a run that is there continues with the same"
+            " command, --run-id ID and --continue"
         )
     if init_from is not None:
         raise GymnastError(

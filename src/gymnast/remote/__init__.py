@@ -1,1 +1,1 @@
-"""Training on machines that are rented for it: what is sent there, what keeps a run going, what comes back."""
+"""Training on machines that are rented for it: what is sent, what keeps a run going, what comes back."""

@@ -1,8 +1,8 @@
 """What runs on a rented machine: it keeps one run training until the run is over, or the machine's time is.
 
-The training itself is a process of its own (`trainer.py`), the same as `gymnast train --run-id ID --continue`.
-Here it is watched: after each checkpoint what changed goes to the volume. If the machine is taken away, the same
-order arrives on another one, which resumes.
+The training itself is a process of its own (`trainer.py`), which does what `gymnast train --run-id ID
+--continue` does. Here it is watched: after each checkpoint what changed goes to the volume. If the machine is
+taken away, the same order arrives on another one, which resumes.
 """
 
 from __future__ import annotations

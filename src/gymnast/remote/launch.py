@@ -70,8 +70,8 @@ class Plan:
         if self.seconds is not None:
             cost = rate * self.seconds / 3600
             lines.append(
-                f"at the {self.local_fps:,.0f} steps/s of this machine {self.budget_env_steps:,} env steps take"
-                f" {_hours(self.seconds)}: about ${cost:.2f}"
+                f"at the {self.local_fps:,.0f} steps/s of this machine {self.budget_env_steps:,} env steps"
+                f" take {_hours(self.seconds)}: about ${cost:.2f}"
             )
         else:
             lines.append("how long it takes is not known: nothing like it was trained here yet")
@@ -88,7 +88,7 @@ def _hours(seconds: float) -> str:
 def make_plan(
     resolved: ResolvedConfig, root: Path, run_id: str | None, continued: bool, wishes: Wishes
 ) -> Plan:
-    """Check all that can be checked here, and nowhere else; raises GymnastError for what cannot train there."""
+    """Check all that can be checked here; raises GymnastError for what cannot train there."""
     config = resolved.config
     if run_id is None:
         run_id = free_id(root)
@@ -152,8 +152,8 @@ def check_free_there(spec: TrainSpec, continued: bool) -> None:
     state = state_from(spec.run_id, values)
     if not continued:
         raise GymnastError(
-            f"Modal has a run {spec.run_id} already ({state.state}): give --continue to continue it, or another"
-            " --run-id"
+            f"Modal has a run {spec.run_id} already ({state.state}): give --continue to continue it, or"
+            " another --run-id"
         )
     if state.is_alive():
         raise GymnastError(f"run {spec.run_id} is being trained on Modal; gymnast remote logs {spec.run_id}")
@@ -189,8 +189,8 @@ def _variables(config: Config) -> tuple[str, ...]:
     own = [access.name for access in wanted if access.is_import]
     if own:
         raise GymnastError(
-            f"{', '.join(own)}: code of your own is not sent to Modal, only Gymnast and what its extras install;"
-            " train it here, or with one of the files in examples/remote"
+            f"{', '.join(own)}: code of your own is not sent to Modal, only Gymnast and what its extras"
+            " install; train it here, or with one of the files in examples/remote"
         )
     names = [access.name[2:-1] for access in wanted]
     if any("wandb" in str(sink) for sink in config.sinks):

@@ -1,8 +1,8 @@
 """A run folder kept in two places: on the disk of a machine that trains, and where it outlives the machine.
 
-Training locks, appends and renames; a folder in a network may do none of that well. So a run is trained on the
-machine's own disk, and what changed is copied after each checkpoint. What lies at the other end can be resumed
-at any moment: the JSON that makes a checkpoint comes after its arrays.
+Training locks, appends and renames; a folder in a network may do none of that well. So a run is trained on
+the machine's own disk, and what changed is copied after each checkpoint. What lies at the other end can be
+resumed at any moment: the JSON that makes a checkpoint comes after its arrays.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The app on Modal: one image, one volume, one function that keeps a run training.
 
-Modal imports this module in its containers as well as here, so it may build nothing that differs between the two.
+Modal imports this module in its containers as well as here, so what it builds is the same in both.
 Only functions import it: `modal` is an extra.
 """
 

@@ -1,4 +1,4 @@
-"""Bringing a run from the volume: what lies there now, checked like any run from elsewhere, whole or not at all."""
+"""Bringing a run from the volume: checked like any run from elsewhere, whole or not at all."""
 
 from __future__ import annotations
 

@@ -21,9 +21,11 @@ SILENT_SECONDS = 180.0  # without a word, a machine that was at work is gone
 # time, and continued by a new call
 STATES = ("running", "done", "failed", "stopped", "limit", "interrupted", "again")
 _TYPES: dict[str, tuple[type, ...]] = {
-    "run": (str,), "state": (str,), "call": (str,), "reason": (str,), "attempts": (int,), "seconds": (int, float),
-    "env_steps": (int,), "fps": (int, float, type(None)), "score": (int, float, type(None)), "updated": (int, float),
-}  # fmt: skip
+    **dict.fromkeys(("run", "state", "call", "reason"), (str,)),
+    **dict.fromkeys(("attempts", "env_steps"), (int,)),
+    **dict.fromkeys(("seconds", "updated"), (int, float)),
+    **dict.fromkeys(("fps", "score"), (int, float, type(None))),
+}
 
 
 @dataclass(frozen=True, slots=True)

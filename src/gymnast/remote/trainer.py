@@ -1,4 +1,4 @@
-"""The training process on a rented machine: starts the run or continues it, and exits as `gymnast train` does."""
+"""The training process on a rented machine: starts or continues the run, exits as `gymnast train` does."""
 
 from __future__ import annotations
 
