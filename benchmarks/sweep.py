@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--max-env-steps", type=int, default=50_000)
     parser.add_argument("--method", default="random")
+    parser.add_argument("--no-prune", action="store_true", help="train every trial to its end")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         began, own = time.perf_counter(), time.process_time()
@@ -35,6 +36,7 @@ def main() -> None:
             method=options.method,
             race_seeds=0,
             test_seeds=0,
+            prune=not options.no_prune,
             runs_dir=folder,
         )
         seconds, own = time.perf_counter() - began, time.process_time() - own

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gymnast.api.audit import audit_text as audit_text
     from gymnast.api.audit import names_a_run as names_a_run
     from gymnast.api.autotuning import Tuned as Tuned
+    from gymnast.api.autotuning import TuningAdvice as TuningAdvice
     from gymnast.api.autotuning import autotune as autotune
     from gymnast.api.autotuning import find_autotune as find_autotune
     from gymnast.api.autotuning import resume_autotune as resume_autotune
@@ -268,7 +269,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "inspection": "RunDetails RunMetrics run_details run_videos metrics_since metrics_position",
     "networks": "Network NetworkNode describe_network load_policy load_task_policy",
     "envs": "EnvEntry Wrapper WrapperArgument list_envs families_not_installed list_wrappers",
-    "autotuning": "Tuned autotune find_autotune resume_autotune tuning_advice",
+    "autotuning": "Tuned TuningAdvice autotune find_autotune resume_autotune tuning_advice",
     "tuning": "EnvTuning TunedCell tune_envs shown_memory",
     "config": "ShownConfig Validation FormattedFile ConfigKey show_config validate_configs format_configs"
     " config_keys settings_page",

@@ -11,10 +11,10 @@ from gymnast.api.arguments import Folders, folders, maybe_seconds, maybe_whole, 
 from gymnast.api.audit import names_a_run
 from gymnast.api.run import Overrides, folder_of
 from gymnast.errors import GymnastError
+from gymnast.tune.advice import Advice as TuningAdvice
 
 if TYPE_CHECKING:
     from gymnast.runs.store import RunFolder
-    from gymnast.tune.advice import Advice
     from gymnast.tune.folder import TuneFolder
     from gymnast.tune.state import Plan, TuneState
 
@@ -92,7 +92,7 @@ def tuning_advice(
     overrides: Overrides = (),
     runs_dir: str | Path | None = None,
     config_dirs: Folders = (),
-) -> Advice:
+) -> TuningAdvice:
     """What the first round would try, from runs that exist: the run that is named, or the newest three of
     the preset. Nothing is trained."""
     from gymnast.tune.advice import advise

@@ -15,8 +15,7 @@ from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
 
 if TYPE_CHECKING:
-    from gymnast.api import Tuned
-    from gymnast.tune.advice import Advice
+    from gymnast.api import Tuned, TuningAdvice
 
 _NOTHING = """nothing to tune: name a preset, a config or a run
 try    gymnast tune CartPole-v1:ppo --budget 10m
@@ -131,7 +130,7 @@ def _show(tuned: Tuned, as_json: bool) -> None:
         echo(f"train it: gymnast train {state.variant}")
 
 
-def _show_advice(advice: Advice) -> None:
+def _show_advice(advice: TuningAdvice) -> None:
     echo(f"seen in {', '.join(advice.runs)}:")
     for symptom in advice.symptoms:
         echo(

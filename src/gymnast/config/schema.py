@@ -74,6 +74,11 @@ class Config(Section):
     interventions: tuple[InterventionConfig, ...] = Field(
         (), description="Rules that change hyperparameters when a metric stalls."
     )
+    sweep: dict[str, dict[str, Any] | None] = Field(
+        default_factory=dict,
+        description="Ranges that a sweep of this config searches, by dotted key, as `parameters` of a sweep"
+        " file; null: not searched.",
+    )
     hooks: tuple[PluginConfig, ...] = Field(
         (), description="Hooks of your own, `package.module:Class`, with their arguments."
     )

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 import gymnast
-from gymnast.inspect import curve_routes, recording_routes, run_routes
+from gymnast.inspect import curve_routes, recording_routes, run_routes, sweep_routes
 from gymnast.inspect.context import Inspector, answer, inspector_of
 from gymnast.inspect.insight_routes import insight_routes
 from gymnast.inspect.jobs import Jobs
@@ -51,6 +51,7 @@ def _routes(access: Access) -> list[BaseRoute]:
         *run_routes.ROUTES,
         *curve_routes.ROUTES,
         *recording_routes.ROUTES,
+        *sweep_routes.ROUTES,
         *insight_routes(),
         *review_routes(),
         socket_route("/api/live", access, follow),

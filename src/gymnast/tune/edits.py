@@ -87,8 +87,8 @@ def _longer_rollouts(p: Present, s: Severity) -> Changes:
     longer = min(2048, round(steps * (4 if steps < 64 else 2)))
     changes: Changes = {"algo.n_steps": longer}
     size = p.get("algo.batch_size")
-    if isinstance(size, int) and size > 1:  # the share of the rollout stays
-        changes["algo.batch_size"] = size * longer // steps
+    if isinstance(size, (int, float)) and size > 1:  # the share of the rollout stays
+        changes["algo.batch_size"] = int(size * longer // steps)
     return changes if longer != steps else {}
 
 
@@ -123,8 +123,7 @@ def _larger_batch(p: Present, s: Severity) -> Changes:
     if not isinstance(size, (int, float)):
         return {}
     most = n_envs * steps if isinstance(n_envs, int) and isinstance(steps, int) else size * 2
-    whole = isinstance(size, int) and size > 1
-    larger = min(size * 2, most if whole else 1.0)
+    larger = min(int(size * 2), most) if size > 1 else min(size * 2, 1.0)
     return {"algo.batch_size": larger} if larger > size else {}
 
 

@@ -8,11 +8,12 @@ import { short } from "./format.js";
 import { mountNetwork } from "./network_tab.js";
 import { mountRecord } from "./pick/record.js";
 import { mountRuns } from "./pick/runs.js";
+import { mountSweeps } from "./sweeps.js";
 import { mountTraining } from "./training/training.js";
 import { mountTransport } from "./transport.js";
 import { mountWorkspace } from "./workspace.js";
 
-const TABS = [["record", "Record"], ["step", "Step"], ["network", "Network"], ["training", "Training"]];
+const TABS = [["record", "Record"], ["step", "Step"], ["network", "Network"], ["training", "Training"], ["sweeps", "Sweeps"]];
 const app = new App();
 
 applyTheme(localStorage.getItem("gymnast-theme"));
@@ -44,6 +45,7 @@ const runs = mountRuns(sidebar, app);
 mountRecord(pages.record, app);
 mountWorkspace(pages.step, app);
 mountNetwork(pages.network, app);
+mountSweeps(pages.sweeps, app);
 const training = mountTraining(pages.training, app, { onConnection: (text) => setText(connection, text) });
 const transport = mountTransport(footer, app);
 
