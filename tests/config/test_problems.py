@@ -97,8 +97,8 @@ def test_every_problem_is_listed_with_its_place() -> None:
     assert message("my.yaml:v", "env.backend=syn").splitlines() == [
         "my:v: 4 problems",
         "  configs/_fam.yaml:1: seed: must be at least 0, got -2",
-        "  command line: env.backend: must be 'auto', 'sync', 'workers', 'native', 'envpool' or 'remote', got 'syn'"
-        " (did you mean 'sync'?)",
+        "  command line: env.backend: must be 'auto', 'sync', 'workers', 'native', 'envpool' or 'remote', "
+        "got 'syn' (did you mean 'sync'?)",
         "  my.yaml:8: algo.lr: must stay within [0, 10], got -1",
         "  my.yaml:4: polic: unknown key (did you mean 'policy'?)",
     ]

@@ -153,7 +153,9 @@ def test_time_out_of_a_container_is_another_attempt(modal: FakeModal, tmp_path: 
     modal.wait_for(lambda: call.containers >= 3)
     saved = steps_saved(modal, "pole-4")
     assert saved > 2000
-    assert any(f"resumes from step {step:,}" in text for _, text in call.logs for step in range(256, saved, 256))
+    assert any(
+        f"resumes from step {step:,}" in text for _, text in call.logs for step in range(256, saved, 256)
+    )
     call.failures = 10
     modal.wait_for(lambda: call.status == TIMEOUT)
     assert "lost" in {modal.wait_for(lambda: _ended(tmp_path / "runs"), 10)}
@@ -311,7 +313,7 @@ def test_no_such_run(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_real_modal(tmp_path: Path) -> None:
-    """Set GYMNAST_TEST_MODAL=1, MODAL_TOKEN_ID and MODAL_TOKEN_SECRET: a run of a minute, for about a cent."""
+    """Set GYMNAST_TEST_MODAL=1, MODAL_TOKEN_ID and MODAL_TOKEN_SECRET: a run of a minute, about a cent."""
     assert "MODAL_TOKEN_ID" in os.environ
     run = start(tmp_path / "runs", 50_000, max_cost=0.10)
     for line in api.remote_logs(run.id, follow=True, runs_dir=tmp_path / "runs"):

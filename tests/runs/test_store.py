@@ -11,8 +11,9 @@ import pytest
 
 from gymnast.errors import GymnastError
 from gymnast.redact import redact
+from gymnast.runs.ids import RUN_ID
 from gymnast.runs.provenance import describe_process
-from gymnast.runs.store import RUN_ID, RunFolder, create_run, delete_run, open_run, run_folders, runs_root
+from gymnast.runs.store import RunFolder, create_run, delete_run, open_run, run_folders, runs_root
 
 NewRun = Callable[..., RunFolder]
 

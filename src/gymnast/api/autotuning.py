@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gymnast.tune.folder import TuneFolder
     from gymnast.tune.state import Plan, TuneState
 
+__all__ = ["Tuned", "TuningAdvice", "autotune", "find_autotune", "resume_autotune", "tuning_advice"]
+
 DEFAULT_SECONDS = 1800.0
 Notify = Callable[[str], None]
 

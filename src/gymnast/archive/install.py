@@ -26,7 +26,8 @@ from gymnast.runs.files import (
     write_atomic,
     write_failed,
 )
-from gymnast.runs.store import RunFolder, free_id, now, open_run
+from gymnast.runs.ids import free_id
+from gymnast.runs.store import RunFolder, now, open_run
 from gymnast.video.record import link_best, video_path
 
 Opened = Callable[[str], BinaryIO]  # the content of a file of the manifest

@@ -12,7 +12,7 @@ from gymnast import __version__
 from gymnast.archive.contents import MOST_BYTES, MOST_FILES, NEEDED, most_bytes
 from gymnast.errors import GymnastError, cut
 from gymnast.runs.files import parse_json
-from gymnast.runs.store import RUN_ID
+from gymnast.runs.ids import RUN_ID
 
 NAME = "gymnast-run.json"
 MOST_MANIFEST = 4 << 20

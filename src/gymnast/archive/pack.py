@@ -16,7 +16,8 @@ from gymnast.archive.manifest import NAME, FileFacts, Manifest
 from gymnast.errors import GymnastError
 from gymnast.runs.checkpoint import DamagedCheckpoint, list_checkpoints, verify
 from gymnast.runs.files import is_regular, open_new, open_read, remove, users_place, write_failed
-from gymnast.runs.store import RUN_ID, RunFolder
+from gymnast.runs.ids import RUN_ID
+from gymnast.runs.store import RunFolder
 from gymnast.runs.trainer import is_training
 
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same run makes the same members

@@ -21,8 +21,9 @@ from gymnast.errors import GymnastError, MissingExtra
 from gymnast.metrics.sinks.trackers.wandb import login_problem
 from gymnast.redact import redact, redacted
 from gymnast.runs.files import is_regular, read_json
+from gymnast.runs.ids import RUN_ID
 from gymnast.runs.registry import entry_of
-from gymnast.runs.store import RUN_ID, RunFolder
+from gymnast.runs.store import RunFolder
 
 TYPE = "gymnast-run"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,127}", re.ASCII)

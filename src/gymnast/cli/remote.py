@@ -17,7 +17,7 @@ EXIT_CODES = {"done": 0, "failed": 1, "lost": 1}  # of what else ended: 3, it ca
 HEADINGS: tuple[str, ...] = ("run", "what", "status", "steps", "best", "steps/s", "here", "time", "cost")
 
 RemoteName = Annotated[
-    str, typer.Argument(metavar="[RUN]", help="The id of a remote run; the last one if none is named.")
+    str, typer.Argument(metavar="RUN", help="The id of a remote run; the last one if none is named.")
 ]
 
 app = typer.Typer(

@@ -15,7 +15,8 @@ from starlette.responses import Response
 from gymnast.errors import GymnastError
 from gymnast.inspect.jobs import Jobs
 from gymnast.inspect.loaded import LoadedRecordings
-from gymnast.runs.store import RUN_ID, open_run
+from gymnast.runs.ids import RUN_ID
+from gymnast.runs.store import open_run
 from gymnast.web.security import Access, Refused
 from gymnast.web.wire import json_bytes
 

@@ -12,7 +12,8 @@ from starlette.websockets import WebSocket
 from gymnast import api
 from gymnast.errors import GymnastError
 from gymnast.inspect.context import Inspector, in_thread
-from gymnast.runs.store import RUN_ID, run_folders
+from gymnast.runs.ids import RUN_ID
+from gymnast.runs.store import run_folders
 from gymnast.web.guard import receive_object
 from gymnast.web.security import Refused
 from gymnast.web.wire import json_bytes

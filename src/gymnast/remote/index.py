@@ -21,7 +21,7 @@ from gymnast.runs.files import (
     write_atomic,
     write_failed,
 )
-from gymnast.runs.store import RUN_ID
+from gymnast.runs.ids import RUN_ID
 
 FOLDER = ".remote"  # no run id begins with a dot
 

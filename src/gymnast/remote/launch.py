@@ -20,7 +20,8 @@ from gymnast.remote.spec import LONGEST_ATTEMPT, TrainSpec, spec_of
 from gymnast.remote.state import state_from, state_name
 from gymnast.runs import registry
 from gymnast.runs.files import MOST_CONFIG
-from gymnast.runs.store import RunFolder, check_new_id, free_id, now
+from gymnast.runs.ids import check_new_id, free_id
+from gymnast.runs.store import RunFolder, now
 from gymnast.runs.trust import accesses, refuse_secrets
 from gymnast.training.budget import build_budget
 from gymnast.training.run.start_or_continue import check_same_settings

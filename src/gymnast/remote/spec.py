@@ -12,7 +12,7 @@ from gymnast.config.dump import dump_config
 from gymnast.config.load import ResolvedConfig, load_config
 from gymnast.errors import GymnastError
 from gymnast.runs.files import parse_json, write_atomic
-from gymnast.runs.store import RUN_ID
+from gymnast.runs.ids import RUN_ID
 
 FORMAT = 1
 LONGEST_ATTEMPT = 23.5 * 3600  # seconds; a machine is ours for at most 24 hours, and saving takes a while

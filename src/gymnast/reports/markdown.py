@@ -8,7 +8,7 @@ from gymnast.metrics.alerts.alert import Alert
 from gymnast.reports.facts import Evaluation, RunFacts, outcome_line
 from gymnast.reports.pictures import Curves, text_charts
 from gymnast.reports.text import clean, code, figure, moment, plain, setting_text, table
-from gymnast.runs.store import RUN_ID
+from gymnast.runs.ids import RUN_ID
 
 _MOST_EVALUATIONS = 20  # rows
 _MOST_CHECKPOINTS = 30

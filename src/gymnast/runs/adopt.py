@@ -7,7 +7,8 @@ from pathlib import Path
 
 from gymnast.errors import GymnastError
 from gymnast.runs.files import fsync_folder, remove_tree
-from gymnast.runs.store import DOOMED, RUN_ID, UNFINISHED, RunFolder, is_run, sweep
+from gymnast.runs.ids import RUN_ID
+from gymnast.runs.store import DOOMED, UNFINISHED, RunFolder, is_run, sweep
 
 
 def draft_folder(root: Path, name: str) -> RunFolder:

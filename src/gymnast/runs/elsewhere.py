@@ -12,8 +12,8 @@ from pathlib import Path
 
 from gymnast.errors import GymnastError
 from gymnast.runs.files import is_regular, read_json, write_atomic
+from gymnast.runs.ids import RUN_ID
 from gymnast.runs.marks import state_folder
-from gymnast.runs.store import RUN_ID
 
 _SOURCE = re.compile(r"(?:hf|wandb):[\w./@:-]{1,300}", re.ASCII)
 _MOST = 10_000  # runs that are remembered

@@ -21,8 +21,9 @@ from gymnast.runs.checkpoint import (
 )
 from gymnast.runs.elsewhere import how_to_get
 from gymnast.runs.files import is_link
+from gymnast.runs.ids import RUN_ID
 from gymnast.runs.selection import best_by_env
-from gymnast.runs.store import RUN_ID, RunFolder, run_folders
+from gymnast.runs.store import RunFolder, run_folders
 
 _warn = logging.getLogger("gymnast").warning
 _ELSEWHERE = ("hf:", "wandb:")

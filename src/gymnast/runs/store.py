@@ -29,9 +29,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import re
-import string
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -56,10 +53,8 @@ from gymnast.runs.files import (
     write_atomic,
     write_failed,
 )
+from gymnast.runs.ids import ID_RULE, RUN_ID, check_new_id, free_id
 
-# Sweeps and tunes have folders of these names beside the runs.
-RUN_ID = re.compile(r"(?!(?:sweeps|tunes)$)(?=.{3,40}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
-_ID_RULE = "3 to 40 lower-case letters, digits and single hyphens, a letter first, such as k3v9x0ab or pong-7"
 UNFINISHED = ".new-"  # hidden until complete
 DOOMED = ".gone-"  # hidden while being deleted
 _STALE_SECONDS = 3600.0
@@ -259,16 +254,6 @@ def runs_root(explicit: Path | str | None = None) -> Path:
     return Path(explicit or os.environ.get("GYMNAST_RUNS_DIR") or "runs").expanduser()
 
 
-def check_new_id(root: Path, run_id: str) -> str:
-    """An id that a user chose for a new run, if it is one and no run has it."""
-    if not RUN_ID.fullmatch(run_id):
-        raise GymnastError(f"{run_id!r} is not a run id: {_ID_RULE}")
-    if os.path.lexists(root / run_id):
-        hint = f"resume it with --resume {run_id} or with --continue, or choose another id"
-        raise GymnastError(f"{root} has a run {run_id} already: {hint}")
-    return run_id
-
-
 def create_run(
     root: Path, name: str, config_yaml_text: str, info: Mapping[str, Any], run_id: str | None = None
 ) -> RunFolder:
@@ -323,7 +308,7 @@ def run_folders(root: Path) -> list[RunFolder]:
 def open_run(root: Path, run_id: str) -> RunFolder:
     """The run with exactly this id. The id may come from anywhere: it can never leave `root`."""
     if not RUN_ID.fullmatch(run_id):
-        raise GymnastError(f"{run_id!r} is not a run id: {_ID_RULE}")
+        raise GymnastError(f"{run_id!r} is not a run id: {ID_RULE}")
     run = RunFolder(root / run_id)
     run.refuse_link()
     if not is_run(run):
@@ -379,18 +364,6 @@ def is_run(run: RunFolder) -> bool:
     except OSError:
         return False
     return True
-
-
-def free_id(root: Path) -> str:
-    """An id that no run has."""
-    # The system's generator: ids must differ between runs that use the same seed.
-    draw = random.SystemRandom()
-    while True:
-        run_id = draw.choice(string.ascii_lowercase) + "".join(
-            draw.choices(string.ascii_lowercase + string.digits, k=7)
-        )
-        if not (root / run_id).exists():
-            return run_id
 
 
 def sweep(root: Path) -> None:

@@ -13,10 +13,11 @@ from gymnast.errors import GymnastError
 from gymnast.runs.adopt import adopt_run, draft_folder
 from gymnast.runs.checkpoint import Checkpoint
 from gymnast.runs.files import MOST_CONFIG, MOST_METRICS, read_bytes, read_text, remove_tree, write_atomic
+from gymnast.runs.ids import check_new_id
 from gymnast.runs.kept_configs import keep_config
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.sidecar import PARTS, to_bytes
-from gymnast.runs.store import RunFolder, check_new_id, now
+from gymnast.runs.store import RunFolder, now
 from gymnast.runs.trust import load_run_config, mark_run, refuse_secrets
 
 

@@ -16,7 +16,8 @@ from gymnast.metrics.sinks.sink import Sink
 from gymnast.redact import redact
 from gymnast.runs import references, registry
 from gymnast.runs.checkpoint import list_checkpoints, load_policy_arrays
-from gymnast.runs.store import RunFolder, check_new_id, delete_run, is_run
+from gymnast.runs.ids import check_new_id
+from gymnast.runs.store import RunFolder, delete_run, is_run
 from gymnast.training.requests import Request
 from gymnast.training.run.launch import continue_run, start_run
 from gymnast.training.run.observers import Observers

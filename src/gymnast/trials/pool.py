@@ -19,7 +19,8 @@ from gymnast.errors import GymnastError
 from gymnast.processes.messages import has_arrived, receive, send
 from gymnast.processes.start import Child, how_it_ended, start_child
 from gymnast.redact import redact
-from gymnast.runs.store import RUN_ID, runs_root
+from gymnast.runs.ids import RUN_ID
+from gymnast.runs.store import runs_root
 from gymnast.trials.trial import Trial, TrialState
 
 _LAST_LINES = 40  # of the output of a process that died; where it crashed takes some thirty

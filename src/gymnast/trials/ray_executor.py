@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from gymnast.errors import GymnastError, MissingExtra
-from gymnast.runs.store import RUN_ID, runs_root
+from gymnast.runs.ids import RUN_ID
+from gymnast.runs.store import runs_root
 from gymnast.trials.trial import Trial, TrialState
 
 _STOP = ".stop-"  # beside the runs, hidden: a task looks for it

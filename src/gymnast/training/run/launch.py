@@ -27,8 +27,9 @@ from gymnast.policies.device import has_gpu, limit_threads
 from gymnast.processes import output
 from gymnast.redact import redact
 from gymnast.runs.checkpoint import Checkpoint, keep_configs, rewind
+from gymnast.runs.ids import check_new_id
 from gymnast.runs.provenance import describe_process
-from gymnast.runs.store import RunFolder, check_new_id, create_run
+from gymnast.runs.store import RunFolder, create_run
 from gymnast.runs.trust import load_run_config, mark_run, refuse_secrets
 from gymnast.training.loop import run_loop
 from gymnast.training.notices import passed_on
