@@ -26,10 +26,10 @@ train: $(VENV)/.core  ## set up the core (no torch) and train CartPole-v1 until 
 	@$(BIN)/gymnast train CartPole-v1:ppo $(ARGS)
 
 test: $(VENV)/.dev  ## run the test suite, without the slow tests
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 $(ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup $(ARGS)
 
 test-slow: $(VENV)/.dev  ## run the slow tests alone
-	@$(BIN)/python -m pytest -m slow -n auto --maxprocesses 4 $(ARGS)
+	@$(BIN)/python -m pytest -m slow -n auto --maxprocesses 4 --dist loadgroup $(ARGS)
 
 check: $(VENV)/.dev  ## lint, formatting, types, and every packaged preset
 	@echo "ruff check";           $(BIN)/ruff check .

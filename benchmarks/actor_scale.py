@@ -30,7 +30,7 @@ ENVS_PER_ACTOR = 8
 WAIT = 0.005  # seconds of a step
 
 
-class Waits(gym.Env[np.ndarray, int]):
+class Waits(gym.Env[np.ndarray, Any]):
     """A step takes its time, and none of the CPU's, as a simulator on another machine would."""
 
     observation_space = gym.spaces.Box(-1, 1, (4,), np.float32)
@@ -47,7 +47,7 @@ class Waits(gym.Env[np.ndarray, int]):
         return np.zeros(4, np.float32), 1.0, self.left == 0, False, {}
 
 
-class Shows(gym.Env[np.ndarray, int]):
+class Shows(gym.Env[np.ndarray, Any]):
     """The same picture at once, whatever is done."""
 
     action_space = gym.spaces.Discrete(2)

@@ -23,7 +23,8 @@ from gymnast.training.requests import Request
 from training.conftest import PressAt
 
 pytest.importorskip("ray")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+# One cluster at a time: two would share the cores and the memory.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("ray")]
 
 
 @pytest.fixture(scope="module")
