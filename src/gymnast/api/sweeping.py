@@ -170,10 +170,10 @@ def apply_sweep(
     runs_dir: str | Path | None = None,
 ) -> tuple[Path, str]:
     """Write the winner as a variant of the env's own config; (the file, what `train` calls it)."""
-    from gymnast.sweeps.apply import write_variant
+    from gymnast.sweeps.apply import apply_trial
 
     known = find_sweep(reference, runs_dir=runs_dir)
-    return write_variant(known.state, trial, name, None if folder is None else Path(folder).expanduser())
+    return apply_trial(known.state, trial, name, None if folder is None else Path(folder).expanduser())
 
 
 def export_sweep(reference: str = "@last", *, runs_dir: str | Path | None = None) -> str:

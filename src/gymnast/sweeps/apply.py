@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +17,14 @@ from gymnast.config.files import (
 )
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError
-from gymnast.redact import redact
-from gymnast.runs.files import write_atomic, write_failed
 from gymnast.sweeps.results import verdict
 from gymnast.sweeps.state import SweepState, TrialRecord
+from gymnast.trials.variant import write_variant
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,80}")
 
 
-def write_variant(
+def apply_trial(
     state: SweepState, trial: int | None = None, name: str | None = None, folder: Path | None = None
 ) -> tuple[Path, str]:
     """(the file, the name that trains it). Without a trial: the winner, or what leads so far."""
@@ -45,42 +41,8 @@ def write_variant(
     if not _can_be_extended(plan.reference, dirs):  # an env without a preset: all settings are written
         reference, settings = None, flat_data(plain_data(config))
         settings.pop("seed", None)
-    _write(place, _yaml(reference, settings, _provenance(state, chosen)))
+    write_variant(place, reference, settings, _provenance(state, chosen), "give another --name")
     return place, name.replace("__", "/") if folder is None else str(place)
-
-
-def _yaml(reference: str | None, settings: Mapping[str, Any], provenance: Sequence[str]) -> str:
-    """A config that extends what was swept and has the changed settings alone."""
-    from ruamel.yaml import YAML
-
-    nested: dict[str, Any] = {} if reference is None else {"extends": reference}
-    for key, value in settings.items():
-        *path, last = key.split(".")
-        place = nested
-        for part in path:
-            place = place.setdefault(part, {})
-        place[last] = value
-    text = io.StringIO()
-    YAML().dump(nested, text)
-    head = "".join(f"# {redact(' '.join(line.split()))}\n" for line in provenance)
-    return head + text.getvalue()
-
-
-def _write(path: Path, text: str) -> None:
-    """Write it, if it loads."""
-    if path.exists():
-        raise GymnastError(f"{path} exists already; give another --name")
-    draft = path.with_name(f".{path.stem}.new{path.suffix}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(draft, text)
-        load_config(str(draft))
-        draft.rename(path)
-    except OSError as error:
-        raise write_failed(path, error) from error
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
 def _chosen(state: SweepState, number: int | None) -> TrialRecord:
