@@ -28,9 +28,9 @@ _TOKEN, _TOKEN_FILE, _MODE = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_
 class RaySession:
     """This process as a driver of a Ray cluster; `leave` ends what was started for it."""
 
-    def __init__(self, address: str | None) -> None:
+    def __init__(self, address: str | None, what_for: str = "cluster.on: ray") -> None:
         if find_spec("ray") is None:
-            raise MissingExtra("cluster.on: ray", "ray")
+            raise MissingExtra(what_for, "ray")
         _prepare(address)
         import ray
 

@@ -7,8 +7,6 @@ that process and not one of Ray's, and prints the same last words. Nothing but J
 from __future__ import annotations
 
 import json
-import logging
-import os
 import sys
 import time
 from collections import deque
@@ -16,7 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gymnast.errors import GymnastError, MissingExtra
+from gymnast.cluster.ray_session import RaySession
+from gymnast.errors import GymnastError
 from gymnast.runs.ids import RUN_ID
 from gymnast.runs.store import runs_root
 from gymnast.trials.trial import Trial, TrialState
@@ -36,11 +35,8 @@ class RayExecutor:
     ) -> None:
         if workers < 1:
             raise GymnastError(f"{workers} workers cannot train anything; give a number from 1")
-        try:
-            import ray
-        except ImportError:
-            raise MissingExtra("trials on Ray", "ray") from None
-        self._ray = ray
+        self._session = RaySession(address, "trials on Ray")
+        self._ray = self._session.ray
         self._root = runs_root(runs_dir).resolve()
         self._root.mkdir(parents=True, exist_ok=True)
         self._capacity = workers
@@ -48,18 +44,7 @@ class RayExecutor:
         self._running: dict[Any, Trial] = {}  # by the reference of the task's answer
         self._changed: dict[str, TrialState] = {}
         self._closed = False
-        self._own = not ray.is_initialized()
-        if self._own:
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            where = address or os.environ.get("RAY_ADDRESS")
-            try:
-                here: dict[str, Any] = (
-                    {"include_dashboard": False, "num_cpus": workers} if where is None else {}
-                )
-                ray.init(address=where, log_to_driver=False, logging_level=logging.ERROR, **here)
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                raise GymnastError(f"no Ray cluster answers at {where or 'this machine'}: {error}") from error
-        self._task = ray.remote(num_cpus=1, max_retries=0)(_train)
+        self._task = self._ray.remote(num_cpus=1, max_retries=0)(_train)
 
     @property
     def capacity(self) -> int:
@@ -107,8 +92,7 @@ class RayExecutor:
                 self._ray.cancel(answer, force=True)
             _stop_path(self._root, trial.run_id).unlink(missing_ok=True)
         self._running.clear()
-        if self._own and self._ray.is_initialized():
-            self._ray.shutdown()
+        self._session.leave()
 
     def __enter__(self) -> RayExecutor:
         return self
