@@ -9,6 +9,7 @@ or SIGKILL, after which the same input is given to another one.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import shutil
 import signal
@@ -56,6 +57,8 @@ class Call:
     logs: list[tuple[float, str]] = field(default_factory=list)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     fetched: bool = False
+    volume: Path = Path()  # as its container sees it
+    seen: dict[str, tuple[int, int]] = field(default_factory=dict)  # of it, when it was committed last
 
 
 class FakeModal:
@@ -63,10 +66,9 @@ class FakeModal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.volume = folder / "volume"  # what containers see
-        self.committed = folder / "committed"  # what everybody else sees, and the next container
-        self.volume.mkdir(parents=True)
-        self.committed.mkdir()
+        self.versions = [folder / "committed" / "0"]
+        self.committed.mkdir(parents=True)
+        self.blocks: dict[str, bytes] = {}  # of files that were asked for: a block never changes
         self.timeout: float | None = None  # seconds of a container, in place of the function's own
         self.calls: dict[str, Call] = {}
         self.function: api_pb2.Function | None = None  # as it was deployed
@@ -83,6 +85,11 @@ class FakeModal:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.url = self.blocks_url = ""
+
+    @property
+    def committed(self) -> Path:
+        """The volume as everybody sees it, and the next container: a folder that does not change."""
+        return self.versions[-1]
 
     # The machine that it runs on
 
@@ -131,9 +138,7 @@ class FakeModal:
         await self._web.cleanup()
 
     async def _block(self, request: web.Request) -> web.Response:
-        data = (self.committed / request.query["path"]).read_bytes()
-        start = int(request.query["start"])
-        return web.Response(body=data[start : start + BLOCK])
+        return web.Response(body=self.blocks[request.query["block"]])
 
     def new_id(self, kind: str) -> str:
         return f"{kind}-{next(self._numbers):06d}"
@@ -188,9 +193,10 @@ class FakeModal:
         url, server = await self.listen(call)
         call.containers += 1
         call.fetched = False
-        shutil.rmtree(self.volume)
-        shutil.copytree(self.committed, self.volume)  # a new machine sees what was committed
         task_id = self.new_id("ta")
+        call.volume = self.folder / "volumes" / task_id
+        shutil.copytree(self.committed, call.volume)  # a new machine sees what was committed
+        call.seen = _files(call.volume)
         metadata = self.handle(call.function_id)
         own = api_pb2.Object(object_id=call.function_id, function_handle_metadata=metadata)
         others = [_object(dependency.object_id) for dependency in definition.object_dependencies]
@@ -227,7 +233,7 @@ class FakeModal:
                 "MODAL_TASK_ID": task_id,
                 "MODAL_CONTAINER_ARGUMENTS_PATH": str(arguments),
                 "MODAL_IMAGE_ID": "im-1",
-                "GYMNAST_REMOTE_RUNS": str(self.volume),
+                "GYMNAST_REMOTE_RUNS": str(call.volume),
                 "PYTHONPATH": str(Path(gymnast.__file__).parent.parent),  # what was mounted
                 "PYTHONUNBUFFERED": "1",
             },
@@ -266,6 +272,11 @@ def _object(object_id: str) -> api_pb2.Object:
         metadata = api_pb2.VolumeMetadata(version=api_pb2.VOLUME_FS_VERSION_V2)
         return api_pb2.Object(object_id=object_id, volume_metadata=metadata)
     return api_pb2.Object(object_id=object_id)
+
+
+def _files(folder: Path) -> dict[str, tuple[int, int]]:
+    facts = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {str(path.relative_to(folder)): (fact.st_size, fact.st_mtime_ns) for path, fact in facts.items()}
 
 
 async def _read_lines(call: Call) -> None:
@@ -500,12 +511,23 @@ class Servicer:
         return Empty()
 
     def VolumeCommit(self, request: Any) -> api_pb2.VolumeCommitResponse:
-        """What a container has written becomes what everybody sees, in one step."""
-        new = self.modal.folder / "new"
-        shutil.copytree(self.modal.volume, new)
-        shutil.rmtree(self.modal.committed)
-        new.rename(self.modal.committed)
+        """What a container has changed becomes what everybody sees, in one step; of a file the last one wins."""
+        call, versions = self.call, self.modal.versions
+        assert call is not None
         self.modal.commits += 1
+        new = versions[-1].with_name(str(self.modal.commits))
+        shutil.copytree(versions[-1], new)
+        now = _files(call.volume)
+        for name in call.seen.keys() - now.keys():
+            (new / name).unlink(missing_ok=True)
+        for name in (name for name, facts in now.items() if call.seen.get(name) != facts):
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(call.volume / name, new / name)
+        call.seen = now
+        versions.append(new)
+        for old in versions[:-4]:  # a test may be reading the last ones
+            shutil.rmtree(old)
+            versions.remove(old)
         return api_pb2.VolumeCommitResponse()
 
     async def VolumeListFiles2(self, request: Any) -> AsyncIterator[api_pb2.VolumeListFiles2Response]:
@@ -529,9 +551,12 @@ class Servicer:
         path = self.modal.committed / request.path.strip("/")
         if not path.is_file():
             raise GRPCError(Status.NOT_FOUND, f"no such file {request.path}")
-        size = path.stat().st_size
-        name = path.relative_to(self.modal.committed)
-        urls = [f"{self.modal.blocks_url}?path={name}&start={at}" for at in range(0, size, BLOCK)]
+        data = path.read_bytes()
+        size = len(data)
+        parts = [data[at : at + BLOCK] for at in range(0, size, BLOCK)]
+        names = [hashlib.sha256(part).hexdigest() for part in parts]
+        self.modal.blocks |= dict(zip(names, parts, strict=True))
+        urls = [f"{self.modal.blocks_url}?block={name}" for name in names]
         return api_pb2.VolumeGetFile2Response(get_urls=urls, size=size, start=0, len=size)
 
     # What a container asks

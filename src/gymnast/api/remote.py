@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gymnast.remote.state import RemoteState
 
 _STOP_SECONDS = 60.0
+_PASS_ON_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +137,10 @@ def remote_logs(
     call = entry.run.call if follow and not entry.state.call else entry.state.call or entry.run.call
     while True:
         yield from modal_client.log_lines(call, follow)
-        following = _entry(entry.run).state
-        if not follow or following.state != "again" or following.call in ("", call):
+        following = _next_call(entry.run, call) if follow else None
+        if following is None:
             return
-        call = following.call
+        call = following
 
 
 def stop_remote(
@@ -151,14 +152,19 @@ def stop_remote(
     entry = remote_run(reference, runs_dir=runs_dir)
     if entry.status not in ("starting", "running", "interrupted", "again"):
         raise GymnastError(f"run {entry.run.id} is not being trained on Modal: it is {entry.status}")
-    modal_client.cancel(entry.state.call or entry.run.call)
-    end = time.monotonic() + _STOP_SECONDS
-    while wait and time.monotonic() < end:
+    end, cancelled = time.monotonic() + _STOP_SECONDS, ""
+    while True:
+        if (call := entry.state.call or entry.run.call) != cancelled:  # it may move to a new one meanwhile
+            modal_client.cancel(call)
+            cancelled = call
+        if not wait:
+            return entry
         entry = _entry(entry.run)
-        if entry.status not in ("starting", "running", "again"):
-            break
+        if entry.state.is_over() or entry.status in ("stopped", "lost"):
+            return entry
+        if time.monotonic() > end:  # it had no time to write down that it ended
+            return _entry(entry.run, silent=True)
         time.sleep(0.5)
-    return entry
 
 
 def pull_remote(
@@ -178,14 +184,23 @@ def pull_remote(
     return arrived(folder, f"modal:{run.volume}/{run.id}")
 
 
-def _entry(run: RemoteRun) -> RemoteEntry:
+def _next_call(run: RemoteRun, call: str) -> str | None:
+    """The call that took over when this one was out of time, if one did; that is known a moment later."""
+    end = time.monotonic() + _PASS_ON_SECONDS
+    while (state := _entry(run).state).state == "again" and state.call == call and time.monotonic() < end:
+        time.sleep(0.5)
+    return None if state.call in ("", call) else state.call
+
+
+def _entry(run: RemoteRun, *, silent: bool = False) -> RemoteEntry:
+    """A run as it is there; `silent` asks Modal even if its machine wrote something a moment ago."""
     from gymnast.remote import modal_client
     from gymnast.remote.state import state_from, state_name
 
     values = modal_client.read_volume_json(state_name(run.id))
     state = state_from(run.id, values)
     status = state.state if values is not None else "starting"
-    if status in ("starting", "running", "interrupted", "again") and not state.is_alive():
+    if status in ("starting", "running", "interrupted", "again") and (silent or not state.is_alive()):
         ended = modal_client.call_status(state.call or run.call) if state.call or run.call else None
         if ended not in (None, "pending", "success"):
             status = "stopped" if ended == "terminated" else "lost"

@@ -25,6 +25,7 @@ from gymnast.runs import registry
 from gymnast.runs.checkpoint import list_checkpoints
 from gymnast.runs.files import write_atomic
 from gymnast.runs.store import RunFolder
+from gymnast.terminal.text import echo
 
 AGAIN = 3  # the exit code of a training that was saved and is not over
 LOOK_SECONDS = 0.25
@@ -49,22 +50,21 @@ class Keeper:
     def keep(self) -> RemoteState:
         """Train until the run is over or has to pause; the state that was written last."""
         before = read_state(self.volume, self.spec.run_id)
+        if before.passed_on_by == self.call:  # the order arrived here again, after another call took it over
+            return before
         left = None if self.spec.max_seconds is None else self.spec.max_seconds - before.seconds
         state = replace(before, state="running", call=self.call, reason="", attempts=before.attempts + 1)
         if left is not None and left <= 0:
             return self._end(replace(state, state="limit", reason=self._limit()))
-        self._write(state)
         with TemporaryDirectory(prefix="gymnast-runs-") as folder:
             return self._train(state, RunFolder(Path(folder) / self.spec.run_id), left)
 
     def _train(self, state: RemoteState, run: RunFolder, left: float | None) -> RemoteState:
         began, paid = time.monotonic(), state.seconds
-        fetch(RunFolder(self.volume / run.id), run.path)
         order = run.root / "order.json"
-        write_atomic(order, self.spec.to_text(), durable=False)
         seconds = min(self.spec.attempt_seconds, left if left is not None else float("inf"))
         mirror = Mirror(run, self.volume / run.id)
-        child = start_child("gymnast.remote.trainer:main", (), (str(order), str(run.root), str(seconds)))
+        child: Child | None = None
 
         def report(**changes: str) -> RemoteState:
             nonlocal state
@@ -78,16 +78,23 @@ class Keeper:
             return state
 
         try:
-            self._watch(child, run, report)
+            self._write(state)
+            fetch(RunFolder(self.volume / run.id), run.path)
+            write_atomic(order, self.spec.to_text(), durable=False)
+            child = start_child("gymnast.remote.trainer:main", (), (str(order), str(run.root), str(seconds)))
+            code = self._watch(child, run, report)
         except KeyboardInterrupt:  # the machine is taken away; the same order arrives elsewhere
             _save(child)
             report(state="interrupted", reason="the machine was taken away")
             raise
-        except BaseException:  # cancelled
+        except Exception as error:  # of the volume or the disk: the same order arrives again
+            _save(child)
+            report(state="interrupted", reason=f"{type(error).__name__}: {error}")
+            raise
+        except BaseException:  # Modal's InputCancellation
             _save(child)
             report(state="stopped", reason="stopped on request")
             raise
-        code = child.process.returncode
         if code == 0:
             return report(state="done", reason=_reason(run))
         if code in (1, 2):
@@ -99,15 +106,23 @@ class Keeper:
         if seconds == left:
             return report(state="limit", reason=self._limit())
         report(state="again", reason="the time of this machine is over")
-        return report(state="again", call=self.respawn())
+        return self._pass_on(state)
 
-    def _watch(self, child: Child, run: RunFolder, report: Callable[[], RemoteState]) -> None:
-        """Until the process ends: a report after each checkpoint, and one every few seconds."""
+    def _pass_on(self, state: RemoteState) -> RemoteState:
+        """Another call takes over. From then on nothing may fail here: this call would be tried again as well."""
+        state = replace(state, call=self.respawn(), passed_on_by=self.call)
+        try:
+            self._write(state)
+        except Exception as error:
+            echo(f"run {state.run} continues as {state.call}, which could not be noted: {error}", err=True)
+        return state
+
+    def _watch(self, child: Child, run: RunFolder, report: Callable[[], RemoteState]) -> int:
+        """Its exit code. Until the process ends: a report after each checkpoint, and one every few seconds."""
         newest, reported = _newest(run), time.monotonic()
         while True:
             try:
-                child.process.wait(timeout=LOOK_SECONDS)
-                return
+                return child.process.wait(timeout=LOOK_SECONDS)
             except subprocess.TimeoutExpired:
                 pass
             if (now_newest := _newest(run)) != newest or time.monotonic() - reported > REPORT_SECONDS:
@@ -127,9 +142,9 @@ class Keeper:
         return f"its limit of {self.spec.max_seconds:g} s is spent; give it more to continue"
 
 
-def _save(child: Child) -> None:
-    """Let the training save what it has, and end it."""
-    if child.process.poll() is None:
+def _save(child: Child | None) -> None:
+    """Let the training, if it was started, save what it has, and end it."""
+    if child is not None and child.process.poll() is None:
         child.process.send_signal(signal.SIGTERM)
         try:
             child.process.wait(timeout=SAVE_SECONDS)

@@ -122,14 +122,14 @@ def launch(plan: Plan, root: Path, continued: bool, notify: Callable[[str], None
     from gymnast.remote.modal_app import VOLUME, spawn
 
     spec = plan.spec
-    check_free_there(spec, continued)
+    before = _noted(root, spec.run_id)
+    check_free_there(spec, continued, before)
     notify("deploying to Modal; the first time an image is built, which takes some minutes …")
     modal_client.deploy()
     run = RemoteRun(
         spec.run_id, spec.name, "modal", VOLUME, "", now(), spec.cores, spec.memory, spec.gpu,
         spec.dollars_per_hour, spec.max_seconds, plan.local_fps, plan.budget_env_steps,
     )  # fmt: skip
-    before = _noted(root, spec.run_id)
     remember_remote(root, run)
     try:
         with modal_client.faults_as_ours():
@@ -145,19 +145,24 @@ def launch(plan: Plan, root: Path, continued: bool, notify: Callable[[str], None
     return run
 
 
-def check_free_there(spec: TrainSpec, continued: bool) -> None:
-    """Raise GymnastError if the volume has a run of this id that this order must not touch."""
+def check_free_there(spec: TrainSpec, continued: bool, noted: RemoteRun | None) -> None:
+    """Raise GymnastError if Modal has a run of this id that this order must not touch."""
     values = modal_client.read_volume_json(state_name(spec.run_id))
-    if values is None:
-        return
     state = state_from(spec.run_id, values)
+    call = state.call or (noted.call if noted is not None else "")
+    waits = bool(call) and not state.is_over() and modal_client.call_status(call) == "pending"
+    busy = f"run {spec.run_id} is being trained on Modal; gymnast remote logs {spec.run_id}"
+    if values is None:
+        if waits:  # for its first machine
+            raise GymnastError(busy)
+        return
     if not continued:
         raise GymnastError(
             f"Modal has a run {spec.run_id} already ({state.state}): give --continue to continue it, or"
             " another --run-id"
         )
-    if state.is_alive():
-        raise GymnastError(f"run {spec.run_id} is being trained on Modal; gymnast remote logs {spec.run_id}")
+    if waits or state.is_alive():  # a call that waits for another machine trains on by itself
+        raise GymnastError(busy)
     text = modal_client.read_volume_text(f"{spec.run_id}/config.yaml", MOST_CONFIG)
     if text is not None:
         kept = replace(spec, config=text).resolved().config

@@ -19,6 +19,7 @@ from gymnast.runs.store import RunFolder, is_run
 
 _SIDECAR = re.compile(r"checkpoints/\d+\.json")
 _PART = ".part"
+_UNKNOWN = (-1, -1)
 
 
 class Mirror:
@@ -26,13 +27,20 @@ class Mirror:
 
     def __init__(self, source: RunFolder, target: Path) -> None:
         self._source, self._target = source, target
-        self._copied: dict[str, tuple[int, int]] = {}  # name → size and time of what was copied
+        # Name → size and time of what was copied. What an earlier machine left is known by name: if the source
+        # prunes it, it has to go there too, all files of a checkpoint together.
+        there = travelling_files(RunFolder(target)) if is_run(RunFolder(target)) else []
+        self._copied: dict[str, tuple[int, int]] = dict.fromkeys(there, _UNKNOWN)
 
     def update(self) -> None:
         """Make the target as the source is now; files that go away meanwhile are left for the next time."""
         if not is_run(self._source):
             return
-        names = travelling_files(self._source)
+        whole = {name for name in travelling_files(self._source) if _SIDECAR.fullmatch(name)}
+        # Listed again: what is saved while a folder is listed may show its JSON without its arrays.
+        names = [
+            name for name in travelling_files(self._source) if name in whole or not _SIDECAR.fullmatch(name)
+        ]
         for name in sorted(names, key=lambda name: (bool(_SIDECAR.fullmatch(name)), name == "run.json")):
             with suppress(FileNotFoundError):  # pruned meanwhile
                 self._copy(name)

@@ -65,7 +65,10 @@ def call_status(call_id: str) -> str | None:
     with faults_as_ours():
         import modal
 
-        graph = modal.FunctionCall.from_id(call_id).get_call_graph()
+        try:
+            graph = modal.FunctionCall.from_id(call_id).get_call_graph()
+        except modal.exception.NotFoundError:
+            return None
     return next(
         (info.status.name.lower() for info in _inputs(graph) if info.function_call_id == call_id), None
     )

@@ -21,7 +21,7 @@ SILENT_SECONDS = 180.0  # without a word, a machine that was at work is gone
 # time, and continued by a new call
 STATES = ("running", "done", "failed", "stopped", "limit", "interrupted", "again")
 _TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("run", "state", "call", "reason"), (str,)),
+    **dict.fromkeys(("run", "state", "call", "passed_on_by", "reason"), (str,)),
     **dict.fromkeys(("attempts", "env_steps"), (int,)),
     **dict.fromkeys(("seconds", "updated"), (int, float)),
     **dict.fromkeys(("fps", "score"), (int, float, type(None))),
@@ -35,6 +35,7 @@ class RemoteState:
     run: str
     state: str = "running"
     call: str = ""  # that trains it now
+    passed_on_by: str = ""  # the call before it, if that was out of time
     reason: str = ""
     attempts: int = 0
     seconds: float = 0.0  # that were paid for, of all attempts
@@ -46,6 +47,10 @@ class RemoteState:
     def is_alive(self) -> bool:
         """Whether a machine was at work on it a moment ago."""
         return self.state == "running" and time.time() - self.updated < SILENT_SECONDS
+
+    def is_over(self) -> bool:
+        """Whether nothing more happens to it by itself."""
+        return self.state not in ("running", "interrupted", "again")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
