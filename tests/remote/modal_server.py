@@ -511,7 +511,7 @@ class Servicer:
         return Empty()
 
     def VolumeCommit(self, request: Any) -> api_pb2.VolumeCommitResponse:
-        """What a container has changed becomes what everybody sees, in one step; of a file the last one wins."""
+        """What a container has changed becomes what everybody sees, in one step; the last one wins."""
         call, versions = self.call, self.modal.versions
         assert call is not None
         self.modal.commits += 1

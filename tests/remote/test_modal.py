@@ -17,7 +17,6 @@ pytest.importorskip("modal")
 
 from gymnast import api
 from gymnast.errors import GymnastError
-from gymnast.remote.state import read_state
 from gymnast.runs.checkpoint import list_checkpoints
 from gymnast.runs.store import RunFolder
 from remote.modal_server import PENDING, SUCCESS, TERMINATED, TIMEOUT, TOKEN, FakeModal
@@ -138,8 +137,9 @@ def test_machines_that_are_taken_away(modal: FakeModal, tmp_path: Path) -> None:
 def test_out_of_time_it_starts_itself_again(modal: FakeModal, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     run = start(runs, 60_000, run_id="pole-3", attempt=2)
-    modal.wait_for(lambda: read_state(modal.committed, "pole-3").state == "done")
-    modal.wait_for(lambda: all(call.status == SUCCESS for call in modal.calls.values()), 10)
+    lines = list(api.remote_logs(follow=True, runs_dir=runs))
+    assert any("finished" in line for line in lines), "followed through every call"
+    assert all(call.status == SUCCESS for call in modal.calls.values())
     entry = api.remote_run(runs_dir=runs)
     assert entry.state.attempts == len(modal.calls) >= 2
     assert entry.state.call != run.call
@@ -177,6 +177,10 @@ def _ended(runs: Path) -> str:
 def test_stopped_pulled_and_continued(modal: FakeModal, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     run = start(runs, LONG, run_id="pole-5")
+    for continued in (False, True):  # no machine has it yet
+        with pytest.raises(GymnastError, match=r"is being trained on Modal|Modal has a run"):
+            start(runs, LONG, run_id="pole-5", continued=continued)
+    assert list(modal.calls) == [run.call]
     modal.wait_for(lambda: steps_saved(modal, "pole-5") > 4000)
     with pytest.raises(GymnastError, match="is being trained on Modal"):
         start(runs, LONG, run_id="pole-5", continued=True)

@@ -109,7 +109,7 @@ class Keeper:
         return self._pass_on(state)
 
     def _pass_on(self, state: RemoteState) -> RemoteState:
-        """Another call takes over. From then on nothing may fail here: this call would be tried again as well."""
+        """Another call takes over. From then on nothing may fail here: this call would be tried again too."""
         state = replace(state, call=self.respawn(), passed_on_by=self.call)
         try:
             self._write(state)
@@ -118,7 +118,7 @@ class Keeper:
         return state
 
     def _watch(self, child: Child, run: RunFolder, report: Callable[[], RemoteState]) -> int:
-        """Its exit code. Until the process ends: a report after each checkpoint, and one every few seconds."""
+        """Its exit code; until it ends a report after each checkpoint, and one every few seconds."""
         newest, reported = _newest(run), time.monotonic()
         while True:
             try:

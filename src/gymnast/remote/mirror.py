@@ -27,8 +27,8 @@ class Mirror:
 
     def __init__(self, source: RunFolder, target: Path) -> None:
         self._source, self._target = source, target
-        # Name → size and time of what was copied. What an earlier machine left is known by name: if the source
-        # prunes it, it has to go there too, all files of a checkpoint together.
+        # Name → size and time of what was copied. What an earlier machine left is known by name: if the
+        # source prunes it, it has to go there too, all files of a checkpoint together.
         there = travelling_files(RunFolder(target)) if is_run(RunFolder(target)) else []
         self._copied: dict[str, tuple[int, int]] = dict.fromkeys(there, _UNKNOWN)
 
