@@ -307,6 +307,24 @@ def test_what_cannot_train_there(
     assert modal.calls == {}
 
 
+@pytest.mark.parametrize("reference", ["Retro/SuperMarioBros-Nes:ppo", "Retro/SuperMarioBros-Nes:ppo-levels"])
+def test_a_game_of_your_own_stays_here(modal: FakeModal, tmp_path: Path, reference: str) -> None:
+    pytest.importorskip("stable_retro")
+    with pytest.raises(GymnastError, match="Retro/SuperMarioBros-Nes needs a ROM of your own"):
+        api.train_on_modal(reference, runs_dir=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+    assert modal.function is None
+
+
+def test_an_env_of_your_own_stays_here(modal: FakeModal, tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("env: {id: 'my_module:MyEnv'}\nalgo: {name: ppo}\nbudget: {env_steps: 1000}\n")
+    with pytest.raises(GymnastError, match="my_module:MyEnv: code of your own is not sent to Modal"):
+        api.train_on_modal(own, runs_dir=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+    assert modal.function is None
+
+
 def test_no_such_run(tmp_path: Path) -> None:
     for use in (api.remote_run, api.pull_remote, api.stop_remote):
         with pytest.raises(GymnastError, match="no remote run 'x'"):

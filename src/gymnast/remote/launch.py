@@ -27,6 +27,7 @@ from gymnast.training.budget import build_budget
 from gymnast.training.run.start_or_continue import check_same_settings
 from gymnast.training.run.videos import check_videos
 
+_RETRO, _FREE_GAME = "Retro/", "Airstriker-Genesis"  # the one game that comes with stable-retro
 LEAST_SECONDS = 60.0  # to start, train a little and save
 _WANDB = ("WANDB_API_KEY", "WANDB_ENTITY", "WANDB_PROJECT", "WANDB_BASE_URL")
 
@@ -96,6 +97,7 @@ def make_plan(
     elif not (continued and (root / run_id).exists()):
         check_new_id(root, run_id)
     variables = _variables(config)
+    _refuse_own_roms(config)
     refuse_secrets(config)
     check_videos(config)
     dollars_per_hour(1.0, 1024, wishes.gpu)  # refuses a GPU that there is none of, before measuring
@@ -204,6 +206,18 @@ def _variables(config: Config) -> tuple[str, ...]:
     if missing := [name for name in names if name not in os.environ]:
         raise GymnastError(f"the run reads {missing[0]}, and there is no such environment variable; set it")
     return tuple(dict.fromkeys(names))
+
+
+def _refuse_own_roms(config: Config) -> None:
+    """Raise GymnastError for a game whose ROM is the user's: it is not sent anywhere."""
+    env = config.env
+    ids = [env.id] if env.mix is None else [task.id or env.id for task in env.mix]
+    games = [env_id.removeprefix(_RETRO) for env_id in ids if env_id.startswith(_RETRO)]
+    if own := [game for game in games if game.removesuffix("-v0") != _FREE_GAME]:
+        raise GymnastError(
+            f"{_RETRO}{own[0]} needs a ROM of your own, which is not sent to Modal; of these games"
+            f" {_RETRO}{_FREE_GAME} alone can train there"
+        )
 
 
 def _most_seconds(wishes: Wishes, rate: float) -> float | None:
