@@ -19,6 +19,9 @@ _SMALL = {
 }
 
 
+_ON_ACTORS = {"cluster.on": "local", "cluster.actors": 1}
+
+
 @dataclass(frozen=True)
 class SickRun:
     """What to train: a disease of the small env, or another env, with settings."""
@@ -59,6 +62,18 @@ RUNS = {
         },
         updates=6,
     ),
+    "old data": SickRun(
+        "none",
+        {
+            **_ON_ACTORS,
+            "cluster.lag": 3,
+            "algo.advantage": "vtrace",
+            "algo.n_epochs": 12,
+        },
+        updates=12,
+    ),
+    "slow actor": SickRun("slow actor", {**_ON_ACTORS, "cluster.actors": 2, "algo.n_steps": 16}, updates=24),
+    "slow learner": SickRun("none", {**_ON_ACTORS, "cluster.lag": 1, "algo.n_epochs": 400}, updates=44),
     "slows down": SickRun("slows down", {"env.n_envs": 2, "algo.n_steps": 16}, updates=32),
 }
 
@@ -88,6 +103,9 @@ SICK: dict[str, tuple[str, str]] = {
     "score.collapse": ("turns", "critical"),
     "eval.gap": ("alternate", "warning"),
     "actors.flapping": ("crashes", "warning"),
+    "cluster.lag": ("old data", "warning"),
+    "cluster.slow_actor": ("slow actor", "warning"),
+    "cluster.learner": ("slow learner", "info"),
     "fps.drop": ("slows down", "warning"),
     "tracker.dropped": ("dropped rows", "info"),
 }

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
+from functools import cache
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
+
+
+@cache
+def _first_of_siblings() -> tuple[bool, socket.socket]:
+    """Whether this process is the first child of its parent that asks; the name is free when it ends."""
+    name = socket.socket(socket.AF_UNIX)
+    try:
+        name.bind(f"\0gymnast-sick-{os.getppid()}")
+    except OSError:
+        return False, name
+    return True, name
 
 
 class Sick(gym.Env[np.ndarray, int]):
@@ -25,6 +38,7 @@ class Sick(gym.Env[np.ndarray, int]):
         "turns",
         "alternate",
         "slows down",
+        "slow actor",
         "crashes",
     )
 
@@ -76,6 +90,8 @@ class Sick(gym.Env[np.ndarray, int]):
                 reward = reward if self.taken < 1400 else 1.0 - reward
             case "alternate":
                 reward, self.last = float(action != self.last), int(action)
+            case "slow actor":
+                time.sleep(0.005 if _first_of_siblings()[0] else 0)
             case "slows down":
                 time.sleep(0.005 if self.taken > 350 else 0)
         ended = bool(self._random.random() < 0.05)

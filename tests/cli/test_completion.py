@@ -46,7 +46,7 @@ def test_commands_are_offered_without_loading_them(program: Path, tmp_path: Path
     from gymnast.cli.app import COMMANDS
 
     assert offered(program, "gymnast", "") == list(COMMANDS)
-    assert offered(program, "gymnast", "t") == ["train", "tune-envs"]
+    assert offered(program, "gymnast", "t") == ["train", "tune", "tune-envs"]
     assert offered(program, "gymnast", "--vers") == ["--version"]
     code = (
         "import sys, os\n"

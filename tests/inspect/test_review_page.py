@@ -219,6 +219,7 @@ def test_without_a_key_the_text_is_offered(
     waiting.value.save_as(tmp_path / "text.md")
     assert (tmp_path / "text.md").read_text() == text
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.bring_to_front()  # a page without the focus may not write to the clipboard
     page.click(".review-chat >> text=Copy")
     expect(page.locator(".notice")).to_contain_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == text

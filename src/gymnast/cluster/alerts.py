@@ -23,8 +23,7 @@ def _old(look: Look) -> Finding | None:
         return None
     return Finding(
         "warning",
-        f"data is {lag:.3g} updates old when it is learned from, which is {steps:.0f} gradient steps,"
-        f" above {_MOST_STEPS}",
+        f"data is {lag:.3g} updates old: {steps:.0f} gradient steps, above {_MOST_STEPS}",
     )
 
 
@@ -44,8 +43,7 @@ def _saturated(look: Look) -> Finding | None:
         return None
     return Finding(
         "info",
-        f"{queue:.3g} of {actors:.3g} actors have their rollout ready when the learner comes for it, after"
-        f" {learns:.3g} s of learning",
+        f"{queue:.3g} of {actors:.3g} actors are done before the learner, which takes {learns:.3g} s",
     )
 
 
