@@ -185,7 +185,8 @@ api.sweep("CartPole-v1:ppo", overrides={overrides!r}, trials=6, workers=2, metho
 
 
 def started(tmp_path: Path) -> subprocess.Popen[bytes]:
-    code = DRIVER.format(overrides=SMALL)
+    # Long enough that something is left to do when it is killed, also on a fast machine.
+    code = DRIVER.format(overrides={**SMALL, "budget.env_steps": 60_000, "eval.every": 20_000})
     return subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], start_new_session=True)
 
 
