@@ -98,7 +98,6 @@ def page(browser: Browser, server: PageServer, run: str) -> Iterator[Page]:
 
 
 def open_review(page: Page) -> None:
-    expect(page.get_by_label("Which metrics")).to_be_visible()  # the part that is shown first is there
     page.click(".subtabs >> text=Review")
     expect(page.locator(".review-facts")).to_contain_text("kB")
 

@@ -60,21 +60,23 @@ export function mountTraining(element, app, { onConnection }) {
     head_.show(app.details);
     alertView.show(app.details.alerts ?? [], app.details.run.env_steps);
     const wanted = `${app.run} ${part}`;
+    const isWanted = () => wanted === `${app.run} ${part}`; // another part may be chosen while this one loads
     clear(body, h("p", { class: "nothing" }, "Loading…"));
     try {
       const content = h("div");
-      const made = await build(content);
-      if (wanted !== `${app.run} ${part}`) { made?.destroy?.(); return; }
+      const made = await build(content, isWanted);
+      if (!isWanted()) { made?.destroy?.(); return; }
       view = made;
       if (body.firstChild !== content) clear(body, content);
     } catch (error) {
-      if (wanted === `${app.run} ${part}`) clear(body, h("p", { class: "problem", role: "alert" }, sentence(error.message)));
+      if (isWanted()) clear(body, h("p", { class: "problem", role: "alert" }, sentence(error.message)));
     }
   };
-  const build = async (content) => {
+  const build = async (content, isWanted) => {
     const { run } = app;
     if (part === "curves") {
       await Promise.all([run, ...app.compared.keys()].map(fetchRows));
+      if (!isWanted()) return null;
       clear(body, content); // charts measure their place
       return mountCurves(content, state);
     }
