@@ -101,6 +101,14 @@ def test_outputs_and_gradients_are_those_of_autograd(
         assert_allclose(np.asarray(d_input), inputs.grad, rtol=1e-3, atol=1e-4)
 
 
+def test_flags_that_blas_sets_are_not_warnings() -> None:
+    """BLAS also sets them for finite numbers. pyproject.toml makes warnings errors."""
+    stack = build_stack((4, 7, 3), engine="numpy", seed=0)
+    x = np.array([[np.inf, -np.inf, 1, 1]], np.float32)
+    assert np.isnan(stack.forward(x)).all()
+    stack.backward(np.ones((1, 1, 3), np.float32))
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("config", [AdamConfig(), RMSPropConfig(), SGDConfig(momentum=0.9)])
 def test_a_flat_optimizer_reduces_a_regression_loss(engine: str, config: Any) -> None:

@@ -87,6 +87,26 @@ def test_library_that_hangs_is_left_in_time(
     assert "trackio was not ready 1 s after the end, and was left" in run.folder.log_path.read_text()
 
 
+def test_library_that_hangs_is_left_where_its_process_notices_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine: by the time the run looks, the tracker's process has given up by itself."""
+    from gymnast.metrics.sinks.trackers.tracker import Tracker
+
+    deliver = Tracker.deliver
+
+    def later(tracker: Tracker, note: Any) -> None:
+        time.sleep(1.0)
+        deliver(tracker, note)
+
+    monkeypatch.setattr(Tracker, "deliver", later)
+    library = "def init(**settings): import time; time.sleep(600)"
+    run = _train(tmp_path, library, monkeypatch, seconds=0.3)
+    log = run.folder.log_path.read_text()
+    assert "trackio was not ready 0.3 s after the end, and was left" in log
+    assert "its process ended" not in log
+
+
 def test_slow_library_gets_the_newest_rows_and_the_rest_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from gymnast.policies.frame_stack import StackedRows
 from gymnast.policies.hidden import Hidden, Seen
 from gymnast.policies.layout import PolicyLayout, Trunk
-from gymnast.policies.numpy.trunk import NumpyTrunk, Pair, TrunkPass
+from gymnast.policies.numpy.trunk import NumpyTrunk, Pair, TrunkPass, ignoring_blas_flags
 
 _BLOCK_FLOATS = 2**17  # activations of a layer in one block: half a megabyte, about a core's own cache
 _BLOCK_ROWS = (256, 1024)  # fewer rows cost more in calls than they save, more save nothing
@@ -76,11 +76,13 @@ class NumpyNetwork:
         config = self.layout.config
         return NumpyTrunk(len(trunk.names), trunk.widths, config.activation, config.layer_norm, stacked)
 
+    @ignoring_blas_flags
     def act(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Outputs [A, B] and log std of the actor alone."""
         hidden = self._trunks[0].forward_first(self._embed(x))
         return self._action_outputs(hidden)
 
+    @ignoring_blas_flags
     def forward(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """Outputs [A, B], log std ([A, 1], [A, B] or None) and values ([B], or [V, B] of several heads);
         keeps what backward needs."""
@@ -116,6 +118,7 @@ class NumpyNetwork:
         tops = [block.actor_top for block in self._blocks]
         return tops[0] if len(tops) == 1 else np.concatenate(tops)
 
+    @ignoring_blas_flags
     def look(self, x: Any) -> Seen:
         """What all hidden layers give for a batch; until the next pass of as many rows."""
         self._blocks = []
@@ -169,6 +172,7 @@ class NumpyNetwork:
             return outputs, _head(hidden, self.w_std, self.b_std)
         return outputs, self.log_std[:, None] if self.layout.continuous else None
 
+    @ignoring_blas_flags
     def backward(
         self,
         d_outputs: np.ndarray,

@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from gymnast.policies.flat import spans_of
-from gymnast.policies.numpy.trunk import NumpyTrunk, Pair, TrunkPass
+from gymnast.policies.numpy.trunk import NumpyTrunk, Pair, TrunkPass, ignoring_blas_flags
 from gymnast.policies.stack import check_arrays
 
 
@@ -40,6 +40,7 @@ class NumpyStack:
         span, shape = self._spans[name], self._shapes[name]
         return self.parameters[span].reshape(shape), self.gradients[span].reshape(shape)
 
+    @ignoring_blas_flags
     def forward(self, x: np.ndarray) -> np.ndarray:
         self._pass = done = self._trunk.forward(x)
         outputs = np.matmul(done.top, self._weight.transpose(0, 2, 1))
@@ -51,6 +52,7 @@ class NumpyStack:
         self._pass = None
         return outputs
 
+    @ignoring_blas_flags
     def backward(self, d_outputs: np.ndarray, want_input: bool = False) -> np.ndarray | None:
         done, self._pass = self._pass, None  # going back overwrites what the forward pass kept
         assert done is not None, "backward needs a forward pass before it"

@@ -11,6 +11,10 @@ import numpy as np
 
 from gymnast.policies.numpy.activations import ACTIVATIONS
 
+# Now and then BLAS reports an "invalid value" of finite matrices: its kernels work on whole registers, with
+# whatever lies in their unused lanes. NaN is found where it matters: in observations and in the update.
+ignoring_blas_flags = np.errstate(invalid="ignore")
+
 _NORM_EPS = 1e-5
 _BATCH_SIZES = 4  # a run uses a few batch sizes; buffers of odd ones must not pile up
 

@@ -28,6 +28,7 @@ MOST_FAILURES = 10  # in a row: then the library is given up
 _PER_MESSAGE = 200  # bytes that one takes beside its rows, about
 _NICE = 10  # where all cores are busy, training goes first
 _LOST = 255  # exit code of a run whose process is gone
+OUT_OF_TIME = 124  # exit code of this process where the library had not finished in time, as `timeout` has it
 
 Message = tuple[dict[str, Any], bytes]
 
@@ -68,7 +69,7 @@ class Inbox:
                 seconds = message[0]["seconds"]
                 break
         time.sleep(seconds)
-        os._exit(1)
+        os._exit(OUT_OF_TIME)
 
     def _wait_for_room(self) -> None:
         hung_up = select.poll()

@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from gymnast.errors import GymnastError
 from gymnast.metrics.sinks.sink import Sink
 from gymnast.metrics.sinks.trackers.histograms import SHOWN
+from gymnast.metrics.sinks.trackers.process import OUT_OF_TIME
 from gymnast.metrics.sinks.trackers.rows import BoundedQueue, Event, RowPacker
 from gymnast.metrics.sinks.trackers.settings import TrackerSettings
 from gymnast.processes.messages import has_arrived, receive, send
@@ -147,11 +148,7 @@ class Tracker(Sink):
         thread.join(max(0.0, self._deadline - time.monotonic()))
         if thread.is_alive():
             self._abandon()
-            what = "had not received everything" if self._connected else "was not ready"
-            self._warn(
-                f"{self.name} {what} {self._settings.finish_seconds:g} s after the end, and was left; "
-                "metrics.csv has it all (sinks: finish_seconds gives it longer)"
-            )
+            self._warn_of_rest()
         self._pass_on()
 
     def close(self) -> None:
@@ -233,7 +230,10 @@ class Tracker(Sink):
                 while self._received(receive(fd)):
                     pass
             code = process.wait()
-            self._fail(f"its process {how_it_ended(code)}{_last_line(output)}")
+            if code == OUT_OF_TIME:  # it may notice a moment before `deliver` does
+                self._warn_of_rest()
+            else:
+                self._fail(f"its process {how_it_ended(code)}{_last_line(output)}")
         try:
             process.wait(max(0.0, self._deadline - time.monotonic()) + _LEAVING_SECONDS)
         except subprocess.TimeoutExpired:
@@ -258,6 +258,13 @@ class Tracker(Sink):
         if not self._failed:
             self._failed = True
             self._warn(f"{self.name}: {redact(text)}; training continues without it")
+
+    def _warn_of_rest(self) -> None:
+        what = "had not received everything" if self._connected else "was not ready"
+        self._warn(
+            f"{self.name} {what} {self._settings.finish_seconds:g} s after the end, and was left; "
+            "metrics.csv has it all (sinks: finish_seconds gives it longer)"
+        )
 
     def _warn(self, text: str) -> None:
         """What goes wrong first is what matters; what follows from it is seen in the dropped rows."""
