@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -266,10 +267,12 @@ class Terminal:
     def __init__(self, argv: list[str]) -> None:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            for number in (signal.SIGINT, signal.SIGHUP):  # which whoever runs the tests may ignore
+                signal.signal(number, signal.SIG_DFL)
             os.execve(argv[0], argv, os.environ | {"TERM": "xterm", "PYTHONUTF8": "1", "COLUMNS": "80"})
         self.written = ""
 
-    def expect(self, text: str, seconds: float = 20.0) -> None:
+    def expect(self, text: str, seconds: float = 60.0) -> None:
         end = time.monotonic() + seconds
         while text not in self.written:
             assert self._read(end), f"{text!r} did not come: {self.written[-3000:]!r}"
@@ -280,10 +283,22 @@ class Terminal:
 
     def leave(self) -> int:
         """Read to the end; its exit code."""
-        while self._read(time.monotonic() + 20):
+        while self._read(time.monotonic() + 60):
             pass
+        return self.lose()
+
+    def lose(self) -> int:
+        """Close it, as a lost connection does; the training's exit code."""
         os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self.pid = 0
+        return code
+
+    def kill(self) -> None:
+        """What a failed test leaves behind."""
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
 
     def _read(self, end: float) -> bool:
         if not select.select([self.fd], [], [], max(0.0, end - time.monotonic()))[0]:
@@ -296,8 +311,21 @@ class Terminal:
         return bool(chunk)
 
 
-def test_keys_in_a_real_training(tmp_path: Path) -> None:
-    terminal = Terminal(command(tmp_path, *LONG))
+@pytest.fixture
+def open_terminal() -> Iterator[Callable[[list[str]], Terminal]]:
+    opened: list[Terminal] = []
+
+    def open_one(argv: list[str]) -> Terminal:
+        opened.append(Terminal(argv))
+        return opened[-1]
+
+    yield open_one
+    for terminal in opened:
+        terminal.kill()
+
+
+def test_keys_in_a_real_training(tmp_path: Path, open_terminal: Callable[[list[str]], Terminal]) -> None:
+    terminal = open_terminal(command(tmp_path, *LONG))
     terminal.expect("c checkpoint · e evaluate · p pause · q stop and save")
     terminal.press("p")
     terminal.expect("paused: press p to continue")
@@ -312,19 +340,20 @@ def test_keys_in_a_real_training(tmp_path: Path) -> None:
     assert terminal.leave() == 3
 
 
-def test_a_lost_terminal_saves_the_run(tmp_path: Path) -> None:
-    terminal = Terminal(command(tmp_path, *LONG))
+def test_a_lost_terminal_saves_the_run(
+    tmp_path: Path, open_terminal: Callable[[list[str]], Terminal]
+) -> None:
+    terminal = open_terminal(command(tmp_path, *LONG))
     terminal.expect("train return")
     time.sleep(0.5)
-    os.close(terminal.fd)
-    assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 3
+    assert terminal.lose() == 3
     (run,) = (path for path in tmp_path.iterdir() if path.is_dir())
     result = json.loads(gymnast(tmp_path, "runs", "show", run.name, "--json").stdout)
     assert "SIGHUP" in json.dumps(result)
 
 
-def test_ctrl_c_twice_leaves_at_once(tmp_path: Path) -> None:
-    terminal = Terminal(command(tmp_path, *LONG, "algo.n_steps=16384", "algo.n_epochs=20"))
+def test_ctrl_c_twice_leaves_at_once(tmp_path: Path, open_terminal: Callable[[list[str]], Terminal]) -> None:
+    terminal = open_terminal(command(tmp_path, *LONG, "algo.n_steps=16384", "algo.n_epochs=20"))
     terminal.expect("train return")
     terminal.press("\x03")
     time.sleep(0.2)
