@@ -12,35 +12,17 @@ runs/sweeps/
 from __future__ import annotations
 
 import json
-import os
-import random
-import re
-import string
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gymnast.errors import GymnastError, did_you_mean
-from gymnast.runs.files import (
-    MOST_JSON,
-    UnsafeFile,
-    fsync_folder,
-    is_link,
-    is_regular,
-    list_folder,
-    make_folder,
-    parse_json,
-    read_bytes,
-    refuse_irregular,
-    remove,
-    write_atomic,
-    write_failed,
-)
+from gymnast.errors import GymnastError
+from gymnast.runs.files import MOST_JSON, UnsafeFile, is_regular, parse_json, read_bytes, remove, write_atomic
 from gymnast.sweeps.state import SweepState
+from gymnast.trials.folders import create_folder, find_folder, folders_of, held, is_held
 
-SWEEP_ID = re.compile(r"[a-z][a-z0-9]{3,11}")
-_FOLDER = "sweeps"
+_KINDS, _STATE = "sweeps", "sweep.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +41,7 @@ class SweepFolder:
 
     @property
     def state_path(self) -> Path:
-        return self.path / "sweep.json"
+        return self.path / _STATE
 
     @property
     def journal_path(self) -> Path:
@@ -94,39 +76,15 @@ class SweepFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the sweep to work on it; a second driver gets an error, a killed one releases it by itself."""
-        from filelock import FileLock, Timeout
-
-        refuse_irregular(self.lock_path)
-        lock = FileLock(self.lock_path)
-        try:
-            lock.acquire(timeout=1.0)
-        except Timeout:
-            raise GymnastError(
-                f"sweep {self.id} is being worked on by another process; stop it with: "
-                f"gymnast sweep stop {self.id}"
-            ) from None
-        except OSError as error:
-            raise write_failed(self.lock_path, error) from error
-        try:
+        """Hold the sweep to work on it."""
+        busy = f"sweep {self.id} is being worked on by another process; stop it with: "
+        with held(self.lock_path, busy + f"gymnast sweep stop {self.id}"):
             remove(self.stop_path)  # it was meant for the driver before
             yield
-        finally:
-            lock.release()
 
     def is_driven(self) -> bool:
         """Whether a process works on it now."""
-        from filelock import FileLock, Timeout
-
-        if not is_regular(self.lock_path):
-            return False
-        lock = FileLock(self.lock_path)
-        try:
-            lock.acquire(timeout=0)
-        except (Timeout, OSError):
-            return True
-        lock.release()
-        return False
+        return is_held(self.lock_path)
 
     def ask_to_stop(self) -> None:
         write_atomic(self.stop_path, "{}\n", durable=False)
@@ -137,51 +95,14 @@ class SweepFolder:
 
 def create_sweep(root: Path) -> SweepFolder:
     """A new, empty folder with an id of its own."""
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise write_failed(root, error) from error
-    home = root.resolve() / _FOLDER
-    make_folder(home)
-    draw = random.SystemRandom()
-    while True:
-        name = draw.choice(string.ascii_lowercase)
-        name += "".join(draw.choices(string.ascii_lowercase + string.digits, k=5))
-        if not os.path.lexists(home / name):
-            make_folder(home / name)
-            fsync_folder(home)
-            return SweepFolder(home / name)
+    return SweepFolder(create_folder(root, _KINDS))
 
 
 def sweep_folders(root: Path) -> list[SweepFolder]:
     """Every sweep of a runs folder, the newest first."""
-    home = root.resolve() / _FOLDER
-    if is_link(home):
-        raise GymnastError(f"{home} is a link: sweeps are kept in the runs folder itself")
-    found = [SweepFolder(home / name) for name in list_folder(home) if SWEEP_ID.fullmatch(name)]
-    known = [folder for folder in found if not is_link(folder.path) and is_regular(folder.state_path)]
-    return sorted(known, key=_created, reverse=True)
+    return [SweepFolder(path) for path in folders_of(root, _KINDS, _STATE)]
 
 
 def find_sweep(root: Path, reference: str) -> SweepFolder:
-    """The sweep that `reference` names: an id, the beginning of one, or @last. It never leaves `root`."""
-    known = sweep_folders(root)
-    if not known:
-        raise GymnastError(f"there are no sweeps in {root}; start one with: gymnast sweep CartPole-v1:ppo")
-    if reference == "@last":
-        return known[0]
-    matches = [folder for folder in known if folder.id == reference]
-    matches = matches or [folder for folder in known if reference and folder.id.startswith(reference)]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        names = ", ".join(folder.id for folder in matches[:8])
-        raise GymnastError(f"{reference!r} begins the id of {len(matches)} sweeps: {names}")
-    hint = did_you_mean(reference, [*(folder.id for folder in known), "@last"])
-    raise GymnastError(f"no sweep {reference!r} in {root}{hint}")
-
-
-def _created(folder: SweepFolder) -> tuple[str, str]:
-    from gymnast.runs.files import read_json
-
-    return str((read_json(folder.state_path) or {}).get("created", "")), folder.id
+    """The sweep that `reference` names: an id, the beginning of one, or @last."""
+    return SweepFolder(find_folder(root, _KINDS, _STATE, reference))
