@@ -1,7 +1,7 @@
 """An actor: a process that steps a share of a learner's envs and knows nothing of policies.
 
 It dials the learner, proves that it has the run's token, is given envs to build, and carries out commands
-until it is told that this is over. It needs no torch.
+until the learner ends it. It needs no torch.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def new_token() -> str:
 
 
 def read_token(file: Path | None) -> str | None:
-    """The token in a file, or in the environment; None if there is neither. GymnastError if it is no good."""
+    """The token in a file or in the environment; None if neither has one. GymnastError if it is malformed."""
     if file is None:
         token = os.environ.get(TOKEN_VARIABLE)
         return None if token is None else _checked(token.strip(), TOKEN_VARIABLE)

@@ -101,7 +101,7 @@ def tune(
         raise GymnastError(
             "the envs of a mix cannot be measured together: measure one, say env.n_envs yourself"
         )
-    close_env(make_env(config))  # what is wrong with the config itself is told at once
+    close_env(make_env(config))  # what is wrong with the config itself is reported at once
     cells: list[Cell] = []
     for cell in _cells(config, sorted(set(n_envs)), brief):
         done = _too_large(cell, cells) or _run(config, cell, seconds)
@@ -170,7 +170,7 @@ def _shown(cell: Cell) -> str:
 
 
 def _cells(config: EnvConfig, n_envs: Sequence[int], brief: bool) -> list[Cell]:
-    """What is possible at all, few envs first, so that memory can be told before it runs out."""
+    """What is possible at all, few envs first, so that memory is estimated before it runs out."""
     found: list[Cell] = []
     for count in n_envs:
         for backend in ("sync", "native", "workers", "envpool"):

@@ -82,7 +82,7 @@ class MixedEnvs:
             try:
                 obs = part.envs.reset()
             except EnvFailure as failure:
-                raise self._told(failure, part) from failure
+                raise self._of_task(failure, part) from failure
             frame.start(index, obs, part.envs.masks)
         return frame.frame.step.obs
 
@@ -105,7 +105,7 @@ class MixedEnvs:
             try:
                 own = part.envs.receive()
             except EnvFailure as failure:  # all others are heard first, so that none is left half-way
-                failed = failed or (self._told(failure, part), failure)
+                failed = failed or (self._of_task(failure, part), failure)
                 continue
             if own.final_obs is not None:
                 step.final_obs = frame.frame.final_obs
@@ -118,7 +118,7 @@ class MixedEnvs:
         self._turn = 1 - self._turn
         return self._frames[self._turn]
 
-    def _told(self, failure: EnvFailure, part: Part) -> EnvFailure:
+    def _of_task(self, failure: EnvFailure, part: Part) -> EnvFailure:
         """The failure with the env's number among all."""
         name = self.form.names[part.task]
         return EnvFailure(part.rows.start + failure.index, failure.seed, f"of task '{name}' {failure.reason}")
@@ -151,7 +151,7 @@ class MixedEnvs:
             try:
                 own = part.envs.capture(local)
             except EnvFailure as failure:
-                raise self._told(failure, part) from failure
+                raise self._of_task(failure, part) from failure
             kind = self._task_kind(part)
             states |= zip(places, (EnvState(kind + state.kind, state.data) for state in own), strict=True)
         return [states[place] for place in range(len(rows))]
@@ -168,7 +168,7 @@ class MixedEnvs:
             try:
                 obs = part.envs.begin_from(local, own)
             except EnvFailure as failure:
-                raise self._told(failure, part) from failure
+                raise self._of_task(failure, part) from failure
             frame.put(self._parts.index(part), local, obs, part.envs.masks)
         return frame.frame.step.obs[rows]
 

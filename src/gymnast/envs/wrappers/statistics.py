@@ -55,10 +55,10 @@ class EpisodeStatistics(EnvWrapper):
         for name in self.greatest:
             self._seen[name] = max(info_number(_NAME, name, info), self._seen.get(name, float("-inf")))
         if terminated or truncated:
-            info = {**info, **self._told(info)}
+            info = {**info, **self._episode_values(info)}
         return obs, reward, terminated, truncated, info
 
-    def _told(self, info: dict[str, Any]) -> dict[str, float]:
+    def _episode_values(self, info: dict[str, Any]) -> dict[str, float]:
         of_rewards = (self._most, self._least, self._sum / self._steps, self._steps / max(self._paid, 1))
         return {
             **dict(zip(_OF_REWARDS, of_rewards, strict=True)),

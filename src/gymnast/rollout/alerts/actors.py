@@ -35,7 +35,7 @@ RULES = (
             "leave out that machine, or the env's settings that crash it",
             look.facts.suggest("env.restarts.timeout", 2 * (look.facts.number("env.restarts.timeout") or 60)),
         ),
-        source="three in a row are no accident; the number is our own",
+        source="three in a row are unlikely to be chance; the number is our own choice",
         warmup=0,
         raise_after=1,
         by_clock=True,  # what is lost depends on the machines

@@ -24,11 +24,11 @@ def end_report(run: RunFolder, session: Session, outcome: Outcome, log: Callable
 
     # What is imported here is not needed to begin training.
     if config.checkpoint.rollout_table and reached_its_end:
-        with _told("no tables of steps", tell):
+        with _reported("no tables of steps", tell):
             from gymnast.training.run.rollout_tables import write_tables
 
             write_tables(run, config, outcome.seconds, tell)
-    with _told("no report", tell):
+    with _reported("no report", tell):
         from gymnast.reports.facts import Known, gather
         from gymnast.reports.write import write_report
 
@@ -37,7 +37,7 @@ def end_report(run: RunFolder, session: Session, outcome: Outcome, log: Callable
 
 
 @contextmanager
-def _told(what: str, tell: Callable[[str], None]) -> Iterator[None]:
+def _reported(what: str, tell: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
