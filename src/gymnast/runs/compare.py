@@ -161,7 +161,7 @@ def _curve(run: RunFolder, metric: str | None, entry: RunEntry, notes: list[str]
         notes.append(f"{run.id}: {error}")
         return EMPTY
     if not curve.metric:
-        what = "no metrics yet" if not curve.last["env_steps"] else f"no values of {metric or 'a score'} yet"
+        what = "no metrics" if not curve.last["env_steps"] else f"no values of {metric or 'a score'}"
         notes.append(f"{run.id}: {what}")
     elif metric is None and curve.metric != SCORE:
         notes.append(f"{run.id}: never evaluated, so its return in training is used ({curve.metric})")

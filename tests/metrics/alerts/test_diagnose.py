@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -116,6 +117,18 @@ def test_a_stuck_run_of_stable_baselines3_is_explained_in_its_own_words() -> Non
     assert alerts["ev.low"].severity == "warning"
     told = " ".join(f"{alert.metric} {alert.message} {alert.advice}" for alert in found.alerts)
     assert not [word for word in ("algo.", "policy.", "opt/", "train/kl") if word in told]
+
+
+def test_score_that_only_scatters_is_not_above_its_start(tmp_path: Path) -> None:
+    """Stable-Baselines3 logs no spread of returns: the scores' own scatter is what they are compared with."""
+    columns = "time/total_timesteps,rollout/ep_rew_mean,train/entropy_loss,train/explained_variance"
+    for seed in range(5):
+        scatter = random.Random(seed)
+        rows = [f"{2048 * i},{-2300 + scatter.gauss(0, 20)},-1.33,6e-08" for i in range(1, 60)]
+        file = tmp_path / f"{seed}.csv"
+        file.write_text("\n".join([columns, *rows]) + "\n")
+        alerts = {alert.id: alert.severity for alert in api.diagnose(file).alerts}
+        assert alerts["entropy.stuck"] == alerts["ev.low"] == "warning"
 
 
 def test_real_files_of_stable_baselines3_tell_a_sick_run_from_a_healthy_one() -> None:
