@@ -76,7 +76,9 @@ def test_rise_after_a_dip_at_the_start_is_learning() -> None:
     scores = (-302, -352, -393, -397, -360, -302, -281, -249)
     points = [Point(2048 * (place + 5), 2.0 * place, score) for place, score in enumerate(scores)]
     assert narrate(points, threshold=-100.0, budget=120_000).text.startswith("learning steadily; at this")
-    noise = [Point(point.steps, point.seconds, -300 + 9 * (-1) ** place) for place, point in enumerate(points)]
+    noise = [
+        Point(point.steps, point.seconds, -300 + 9 * (-1) ** place) for place, point in enumerate(points)
+    ]
     assert narrate(noise, threshold=-100.0, budget=120_000).kind == "stuck"
 
 

@@ -268,7 +268,7 @@ def test_what_is_readable_is_shown(copies: list[RunFolder]) -> None:
     found = compare(copies, group_by="auto")
     assert replace(found.results[0], area=None) == replace(whole[0], area=None)  # its scale has changed
     assert found.results[1].final is None
-    assert any(note == f"{second.id}: no metrics yet" for note in found.notes)
+    assert any(note == f"{second.id}: no metrics" for note in found.notes)
     first.config_path.write_text("seed: [")
     found = compare(copies, group_by="auto")
     assert any(note.startswith(f"{first.id}: ") and "YAML" in note for note in found.notes)

@@ -211,6 +211,17 @@ def test_files_that_cannot_be_diagnosed_are_named_with_the_reason(
         api.diagnose(tmp_path / name)
 
 
+def test_run_whose_metrics_are_lost_shows_what_it_kept_and_says_so(sick: api.Run, tmp_path: Path) -> None:
+    copy = tmp_path / sick.id
+    shutil.copytree(sick.path, copy)
+    (copy / "metrics.csv").unlink()
+    found = api.diagnose(copy)
+    assert [alert.to_json() for alert in found.alerts] == kept_alerts(sick)
+    assert found.notes == (
+        "metrics.csv has no rows that can be read; the alerts are those that the run itself kept",
+    )
+
+
 def test_places_without_metrics_get_the_way_out(sick: api.Run, tmp_path: Path) -> None:
     with pytest.raises(GymnastError, match=r"holds no metrics: no metrics.csv, no progress.csv"):
         api.diagnose(tmp_path)
