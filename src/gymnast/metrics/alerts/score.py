@@ -42,6 +42,12 @@ class ScoreHistory:
         """What an untrained policy scores: the lowest of the first scores."""
         return min(score for _, score in self.points[:5]) if self.points else None
 
+    def at(self, step: int) -> float | None:
+        """The score at a step, as near as points are kept."""
+        if not self.points:
+            return None
+        return min(self.points, key=lambda point: abs(point[0] - step))[1]
+
     @property
     def range(self) -> float:
         """Highest minus lowest score so far."""
