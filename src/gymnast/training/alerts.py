@@ -75,9 +75,11 @@ def _collapse(look: Look) -> Finding | None:
 
 def _eval_gap(look: Look) -> Finding | None:
     evaluated = look.last(_EVAL)
-    trained = look.score.at(look.step_of(_EVAL))  # then, since the last evaluation may be long ago
-    if evaluated is None or trained is None:
+    then, now = look.score.at(look.step_of(_EVAL)), _score(look, 1)
+    if evaluated is None or then is None or now is None:
         return None
+    # The last evaluation may be long ago; and training's mean of 100 episodes follows a fall later.
+    trained = min(then, now)
     gap = trained - evaluated
     if not gap > 0.05 * abs(trained) or look.facts.settings.get("env.mix"):
         return None
@@ -146,7 +148,7 @@ RULES = (
         metric=_EVAL,
         reads=(_EVAL, _EVAL_STD, _EPISODES, *_SCORES),
         when="the score does not rise, and evaluation is more than two standard errors and 20 % of the "
-        "score's range below what training scored then; not of a mix",
+        "score's range below what training scored then and scores now; not of a mix",
         means="The most likely action is worse than a sampled one, as where an agent gets stuck without "
         "noise; or evaluation lacks a wrapper, or its episodes differ. Evaluation above training is normal.",
         check=_eval_gap,
