@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,17 @@ import pytest
 from gymnast import api
 from gymnast.config.load import load_config
 
-MODULES = ("processes", "ours", "measures", "cases", "report", "compare", "results", "preset_health")
+MODULES = (
+    "processes",
+    "ours",
+    "measures",
+    "cases",
+    "report",
+    "compare",
+    "results",
+    "preset_health",
+    "observe_memory",
+)
 
 
 @pytest.fixture
@@ -149,3 +160,14 @@ def test_page_of_preset_health_is_what_its_records_say(harness: dict[str, Module
     records = json.loads(health.RECORDS.read_text())
     written = health.DOCUMENT.read_text().splitlines()
     assert [line for line in health.document(records).splitlines() if line not in written] == []
+
+
+def test_what_observes_a_run_does_not_grow_with_it(harness: dict[str, ModuleType]) -> None:
+    """Alerts, live table, metrics.csv, a tracker's queue: all windows are full after some hundred updates."""
+    tracemalloc.start()
+    try:
+        watched = harness["observe_memory"].watch(4500, 3, lambda: tracemalloc.get_traced_memory()[0])
+        sizes = [size for _, size in watched]
+    finally:
+        tracemalloc.stop()
+    assert sizes[2] - sizes[1] < 40_000  # bytes; one number kept of each update takes 48,000
