@@ -162,12 +162,13 @@ def test_page_of_preset_health_is_what_its_records_say(harness: dict[str, Module
     assert [line for line in health.document(records).splitlines() if line not in written] == []
 
 
+@pytest.mark.slow
 def test_what_observes_a_run_does_not_grow_with_it(harness: dict[str, ModuleType]) -> None:
     """Alerts, live table, metrics.csv, a tracker's queue: all windows are full after some hundred updates."""
     tracemalloc.start()
     try:
-        watched = harness["observe_memory"].watch(4500, 3, lambda: tracemalloc.get_traced_memory()[0])
+        watched = harness["observe_memory"].watch(9000, 3, lambda: tracemalloc.get_traced_memory()[0])
         sizes = [size for _, size in watched]
     finally:
         tracemalloc.stop()
-    assert sizes[2] - sizes[1] < 40_000  # bytes; one number kept of each update takes 48,000
+    assert sizes[2] - sizes[1] < 60_000  # bytes; one number kept of each update takes 96,000
