@@ -106,6 +106,6 @@ SICK: dict[str, tuple[str, str]] = {
     "cluster.lag": ("old data", "warning"),
     "cluster.slow_actor": ("slow actor", "warning"),
     "cluster.learner": ("slow learner", "info"),
-    "fps.drop": ("slows down", "warning"),
+    "fps.drop": ("slows down", "info"),
     "tracker.dropped": ("dropped rows", "info"),
 }

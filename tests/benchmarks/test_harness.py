@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from gymnast import api
 from gymnast.config.load import load_config
 
-MODULES = ("processes", "ours", "measures", "cases", "report", "compare", "results")
+MODULES = (
+    "processes",
+    "ours",
+    "measures",
+    "cases",
+    "report",
+    "compare",
+    "results",
+    "preset_health",
+    "observe_memory",
+)
 
 
 @pytest.fixture
@@ -127,3 +140,35 @@ def test_a2c_preset_is_what_the_other_side_runs() -> None:
     values = [algo.lr, algo.gamma, algo.gae_lambda, algo.value_coef, algo.max_grad_norm, algo.entropy_coef]
     assert [value.at(50_000, 100_000) for value in values] == [7e-4, 0.99, 1.0, 0.5, 0.5, 0.0]
     assert (algo.optimizer.name, algo.optimizer.alpha, algo.optimizer.eps) == ("rmsprop", 0.99, 1e-5)
+
+
+def test_runs_of_the_results_are_read_for_the_alerts_of_presets(
+    harness: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    for words in (["seed=11"], ["seed=12"], ["seed=13", "algo.lr=0.1"]):
+        api.train("CartPole-v1:ppo", overrides=words, runs_dir=tmp_path)
+    health = harness["preset_health"]
+    found = health.runs_in([tmp_path])
+    assert list(found) == ["CartPole-v1:ppo"]
+    assert list(found["CartPole-v1:ppo"]) == [11, 12]  # the third is not the preset any more
+    row = health.record({seed: health.check(run) for seed, run in found["CartPole-v1:ppo"].items()})
+    assert (row["seeds"], row["cut_off"], row["critical"]) == ([11, 12], [], {})
+
+
+def test_page_of_preset_health_is_what_its_records_say(harness: dict[str, ModuleType]) -> None:
+    health = harness["preset_health"]
+    records = json.loads(health.RECORDS.read_text())
+    written = health.DOCUMENT.read_text().splitlines()
+    assert [line for line in health.document(records).splitlines() if line not in written] == []
+
+
+@pytest.mark.slow
+def test_what_observes_a_run_does_not_grow_with_it(harness: dict[str, ModuleType]) -> None:
+    """Alerts, live table, metrics.csv, a tracker's queue: all windows are full after some hundred updates."""
+    tracemalloc.start()
+    try:
+        watched = harness["observe_memory"].watch(9000, 3, lambda: tracemalloc.get_traced_memory()[0])
+        sizes = [size for _, size in watched]
+    finally:
+        tracemalloc.stop()
+    assert sizes[2] - sizes[1] < 60_000  # bytes; one number kept of each update takes 96,000

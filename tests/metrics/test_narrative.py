@@ -71,6 +71,17 @@ def test_flat_scores_are_no_progress(seed: int) -> None:
     assert re.fullmatch(r"no progress for 2[0-5]\dk steps; score (19|20|21)(.\d)?", seen.text)
 
 
+def test_rise_after_a_dip_at_the_start_is_learning() -> None:
+    """Acrobot: the first episodes to end are the short ones, so the first means are too good."""
+    scores = (-302, -352, -393, -397, -360, -302, -281, -249)
+    points = [Point(2048 * (place + 5), 2.0 * place, score) for place, score in enumerate(scores)]
+    assert narrate(points, threshold=-100.0, budget=120_000).text.startswith("learning steadily; at this")
+    noise = [
+        Point(point.steps, point.seconds, -300 + 9 * (-1) ** place) for place, point in enumerate(points)
+    ]
+    assert narrate(noise, threshold=-100.0, budget=120_000).kind == "stuck"
+
+
 @SEEDS
 def test_flat_scores_after_a_rise_are_a_plateau(seed: int) -> None:
     seen = narrate(curve(lambda t: min(180.0, 900 * t), seed=seed), threshold=200.0, budget=BUDGET)

@@ -268,7 +268,7 @@ def test_what_is_readable_is_shown(copies: list[RunFolder]) -> None:
     found = compare(copies, group_by="auto")
     assert replace(found.results[0], area=None) == replace(whole[0], area=None)  # its scale has changed
     assert found.results[1].final is None
-    assert any(note == f"{second.id}: no metrics yet" for note in found.notes)
+    assert any(note == f"{second.id}: no metrics" for note in found.notes)
     first.config_path.write_text("seed: [")
     found = compare(copies, group_by="auto")
     assert any(note.startswith(f"{first.id}: ") and "YAML" in note for note in found.notes)
@@ -398,3 +398,31 @@ def test_command_gives_markdown_to_paste(trained: Trained, root: Path) -> None:
     assert 6 in tables  # head, line, four runs
     assert command(root, *runs, "--markdown", "--json").returncode == 2
     assert "at least two different runs" in command(root, runs[0]).stderr
+
+
+def test_schedule_is_one_setting_beside_a_number(tmp_path: Path) -> None:
+    """Grouping by algo.lr keeps two schedules apart, and both from a number."""
+    rates: list[Any] = [
+        0.003,
+        {"kind": "linear", "start": 0.003, "end": 0.0},
+        {"kind": "linear", "start": 0.001, "end": 0.0},
+    ]
+    runs = [
+        api.train(
+            "CartPole-v1:ppo",
+            overrides={**SHORT, "algo.lr": rate, "eval.every": 0, "seed": seed},
+            max_env_steps=512,
+            runs_dir=tmp_path,
+        ).folder
+        for seed in range(2)
+        for rate in rates
+    ]
+    found = compare(runs, group_by="algo.lr")
+    assert [group.name for group in found.groups] == [
+        "algo.lr=0.003",
+        "algo.lr={kind: linear, start: 0.003, end: 0.0}",
+        "algo.lr={kind: linear, start: 0.001, end: 0.0}",
+    ]
+    assert [len(group.runs) for group in found.groups] == [2, 2, 2]
+    assert found.settings == {"seed": [0, 0, 0, 1, 1, 1], "algo.lr": rates * 2}
+    assert found.settings_shown()["algo.lr"][1] == "{kind: linear, start: 0.003, end: 0.0}"

@@ -71,7 +71,7 @@ def test_export_of_a_run_without_metrics_says_so(run: Run, tmp_path: Path) -> No
     kept = run.folder.metrics_path.read_bytes()
     run.folder.metrics_path.write_bytes(b"time/env_steps,time/ve")
     try:
-        with pytest.raises(GymnastError, match=f"run {run.id} has no metrics yet"):
+        with pytest.raises(GymnastError, match=f"run {run.id} has no metrics: a row is written"):
             api.export_metrics(run, tmp_path / "metrics.csv")
     finally:
         run.folder.metrics_path.write_bytes(kept)

@@ -90,7 +90,7 @@ def read_series(
     folder = folder_of(run, runs_dir)
     header = metric_keys(folder)
     if not header:
-        raise GymnastError(f"run {folder.id} has no metrics yet: a row is written after each update")
+        raise GymnastError(f"run {folder.id} has no metrics: a row is written after each update")
     keys = match_metrics(names, header) if names else [key for key in _DEFAULT if key in header]
     columns = read_columns(folder.metrics_path, dict.fromkeys((AXES[x], *keys)))
     series = [_series(key, columns[AXES[x]], columns[key], start, end, points, width, x) for key in keys]

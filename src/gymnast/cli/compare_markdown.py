@@ -20,10 +20,7 @@ def markdown(found: Comparison) -> str:
     parts = []
     if found.settings:
         head = ["setting", *(entry.id for entry in found.runs)]
-        rows = [
-            [key, *("" if v is None else cut(str(v)) for v in values)]
-            for key, values in found.settings.items()
-        ]
+        rows = [[key, *values] for key, values in found.settings_shown().items()]
         parts.append(_table(head, rows))
     if found.groups:
         head = ["", "group", *(["env"] if len(found.envs) > 1 else []), *GROUP_COLUMNS]

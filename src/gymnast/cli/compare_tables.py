@@ -42,7 +42,9 @@ def _print_settings(found: Comparison) -> None:
     """One column per run where there is room, else each value with its runs."""
     # Labels and descriptions of an env differ with the env itself.
     telling = {
-        k: v for k, v in found.settings.items() if len(found.envs) == 1 or not k.startswith("env.spec.")
+        k: v
+        for k, v in found.settings_shown().items()
+        if len(found.envs) == 1 or not k.startswith("env.spec.")
     }
     shown = dict(list(telling.items())[:_MOST_SETTINGS])
     if not shown:
@@ -54,7 +56,7 @@ def _print_settings(found: Comparison) -> None:
         for entry in found.runs:
             table.add_column(entry.id)
         for key, values in shown.items():
-            table.add_row(key, *("" if value is None else cut(str(value)) for value in values))
+            table.add_row(key, *values)
     else:
         table.add_column("value: groups" if found.groups else "value: runs")
         for key, values in shown.items():
@@ -64,12 +66,12 @@ def _print_settings(found: Comparison) -> None:
         echo(f"and {len(found.settings) - len(shown)} more settings; --json has all")
 
 
-def _by_value(found: Comparison, values: list[object]) -> str:
+def _by_value(found: Comparison, values: list[str]) -> str:
     """`0.001: A B; 0.01: C`, by the letters of runs or groups."""
     runs: dict[str, dict[str, None]] = {}  # each name once
     for place, value in enumerate(values):
         name = found.letter_of_run(place) or found.runs[place].id
-        runs.setdefault("none" if value is None else cut(str(value)), {})[name] = None
+        runs.setdefault(value or "none", {})[name] = None
     return "; ".join(f"{value}: {' '.join(own)}" for value, own in runs.items())
 
 

@@ -70,14 +70,15 @@ def _lines(
             chosen = next((s for s in nested if set(value) <= set(s.model_fields)), nested[0])
             yield from _lines(chosen, value, f"{dotted}.", leave_out)
         else:
-            yield dotted, f"{indent}{_scalar(key)}: {_flow(value)}"
+            yield dotted, f"{indent}{_scalar(key)}: {flow(value)}"
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
+    """A value as a config has it on one line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_scalar(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_scalar(key)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
+        return "[" + ", ".join(flow(item) for item in value) + "]"
     return _scalar(value)
 
 

@@ -53,6 +53,9 @@ def _grad_explode(look: Look) -> Finding | None:
     if usual is None or not norm > 100 * usual:
         return None
     lasting = sum(each > 100 * usual for each in look.values(_NORM, 5) or ()) >= 3
+    peak = look.peak(_NORM)
+    if not lasting and peak is not None and norm < peak[0]:
+        return None  # it has been larger: where all went well for a while, the median is small
     text = f"the gradient's norm is {norm:.3g}, {norm / max(usual, 1e-12):.3g} × its median"
     return Finding("critical" if lasting else "warning", text)
 
@@ -226,8 +229,8 @@ RULES = (
         group="network",
         metric=_NORM,
         reads=(_NORM, _LIMIT, "opt/lr"),
-        when="the gradient's norm is more than 100 × the median of the updates before, and 10 × the norm it "
-        "is clipped to (critical: in 3 of 5 updates)",
+        when="the gradient's norm is more than 100 × the median of the updates before, 10 × the norm it "
+        "is clipped to and the highest so far (critical: in 3 of 5 updates, the highest or not)",
         means="One update was driven by a few extreme samples, or the network is about to diverge. Usually "
         "rewards or observations came that are far larger than all before.",
         check=_grad_explode,

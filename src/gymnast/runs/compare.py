@@ -11,12 +11,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gymnast.charts.reduce import curve_points
-from gymnast.errors import GymnastError, did_you_mean
+from gymnast.errors import GymnastError, cut, did_you_mean
 from gymnast.metrics.catalogue import UnknownMetric, spec
 from gymnast.metrics.csv_file import read_header
 from gymnast.runs.aggregate import Difference, Group, Sample, build_group, differences
 from gymnast.runs.curves import AXES, EMPTY, SCORE, Curve, read_curve
-from gymnast.runs.groups import Grouping, as_text, differing_within_an_env, grouped, is_seed
+from gymnast.runs.groups import (
+    Grouping,
+    as_shown,
+    as_text,
+    differing_within_an_env,
+    grouped,
+    is_seed,
+    with_equal_keys,
+)
 from gymnast.runs.registry import RunEntry, entry_of
 from gymnast.runs.results import AREA, EnvScale, RunResult, common_end, result_of, scale_of, thresholds
 from gymnast.runs.store import RunFolder
@@ -41,6 +49,13 @@ class Comparison:
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]  # what a reader must know
     area_formula: ClassVar[str] = AREA
+
+    def settings_shown(self) -> dict[str, list[str]]:
+        """The settings that differ as texts; empty where a run has none such."""
+        return {
+            key: ["" if value is None else cut(as_shown(value)) for value in values]
+            for key, values in self.settings.items()
+        }
 
     @property
     def letters(self) -> tuple[str, ...]:
@@ -103,7 +118,7 @@ def compare(
         _check_metric(metric, runs)
     notes: list[str] = []
     entries = [entry_of(run) for run in runs]
-    settings = [_settings(run, notes) for run in runs]
+    settings = with_equal_keys([_settings(run, notes) for run in runs])
     curves = [_curve(run, metric, entry, notes) for run, entry in zip(runs, entries, strict=True)]
     better = _better(metric or SCORE)
     scales = _scales(entries, curves, settings, metric, threshold)
@@ -161,7 +176,7 @@ def _curve(run: RunFolder, metric: str | None, entry: RunEntry, notes: list[str]
         notes.append(f"{run.id}: {error}")
         return EMPTY
     if not curve.metric:
-        what = "no metrics yet" if not curve.last["env_steps"] else f"no values of {metric or 'a score'} yet"
+        what = "no metrics" if not curve.last["env_steps"] else f"no values of {metric or 'a score'}"
         notes.append(f"{run.id}: {what}")
     elif metric is None and curve.metric != SCORE:
         notes.append(f"{run.id}: never evaluated, so its return in training is used ({curve.metric})")

@@ -29,6 +29,10 @@ def diagnose_run(run: RunFolder) -> Diagnosis:
         raise GymnastError(
             f"run {run.id} has no metrics: a row is written after each update; see gymnast runs show {run.id}"
         )
+    if not monitor.look.updates:
+        notes.append(
+            "metrics.csv has no rows that can be read; the alerts are those that the run itself kept"
+        )
     # An update in which the loss became NaN has no row: only the run itself saw it.
     unseen = [alert for alert in kept if alert.last_step >= monitor.look.step]
     alerts = {alert.id: alert for alert in (*unseen, *monitor.raised())}

@@ -34,7 +34,7 @@ def export_metrics(run: RunFolder, output: Path | None, form: str | None, *, for
     rows = read_metrics(run.metrics_path)
     columns = read_header(run.metrics_path)
     if not rows:
-        raise GymnastError(f"run {run.id} has no metrics yet")
+        raise GymnastError(f"run {run.id} has no metrics: a row is written after each update")
     path = users_place(path)
     tmp = path.with_name(f".{path.name}.tmp")
     try:

@@ -48,7 +48,7 @@ def grouped(group_by: str, entries: Sequence[RunEntry], settings: Sequence[dict[
 
 
 def _name(shown: dict[str, Any]) -> str:
-    return ", ".join(f"{key}={cut(_plain(value))}" for key, value in shown.items()) or "all runs"
+    return ", ".join(f"{key}={cut(as_shown(value))}" for key, value in shown.items()) or "all runs"
 
 
 def _values(keys: list[str], entry: RunEntry, settings: dict[str, Any]) -> dict[str, Any]:
@@ -67,6 +67,36 @@ def _matching(name: str, settings: Sequence[dict[str, Any]]) -> list[str]:
         hint = f" (did you mean {ends[0]!r}?)" if ends else did_you_mean(name, [*known, *_OF_THE_RUN])
         raise GymnastError(f"--group-by: these runs have no setting {name!r}{hint}")
     return inside
+
+
+def with_equal_keys(settings: Sequence[dict[str, Any] | None]) -> list[dict[str, Any] | None]:
+    """The same settings, under the same keys: one that is a number in some runs and a section in others, as a
+    schedule is, is one setting in all of them."""
+    known = {key for one in settings for key in one or ()}
+    split = {start for key in known for start in _starts(key) if start in known}
+    if not split:
+        return list(settings)
+    return [None if one is None else _joined(one, split) for one in settings]
+
+
+def _joined(settings: dict[str, Any], split: set[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        whole = next((start for start in _starts(key) if start in split), None)
+        if whole is None:
+            found[key] = value
+            continue
+        *sections, last = key.removeprefix(f"{whole}.").split(".")
+        inside = found.setdefault(whole, {})
+        for section in sections:
+            inside = inside.setdefault(section, {})
+        inside[last] = value
+    return found
+
+
+def _starts(key: str) -> list[str]:
+    """a.b.c → a, a.b"""
+    return [key[:place] for place, char in enumerate(key) if char == "."]
 
 
 def differing_within_an_env(entries: Sequence[RunEntry], settings: Sequence[dict[str, Any]]) -> list[str]:
@@ -92,5 +122,8 @@ def as_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def _plain(value: Any) -> str:
-    return "none" if value is None else str(value)
+def as_shown(value: Any) -> str:
+    """A setting as a config has it."""
+    from gymnast.config.dump import flow
+
+    return "none" if value is None else flow(value)

@@ -7,12 +7,13 @@ import math
 from gymnast.algorithms.alerts.exploration import more_entropy
 from gymnast.metrics.alerts.alert import Severity
 from gymnast.metrics.alerts.facts import either
-from gymnast.metrics.alerts.look import Look
+from gymnast.metrics.alerts.look import WINDOW, Look
 from gymnast.metrics.alerts.rule import AlertRule, Finding
 
 _RETURN, _PLAIN, _STD = "train/return/mean", "train/return_plain/mean", "train/return/std"
 _EVAL, _EVAL_STD, _EPISODES = "eval/return/mean", "eval/return/std", "eval/episodes"
-_FPS, _DROPPED = "time/fps", "time/tracker_dropped"
+_FPS, _SECONDS, _DROPPED = "time/fps", "time/seconds", "time/tracker_dropped"
+_SLOW_SECONDS = 20.0
 _SCORES = (_RETURN, _PLAIN, _STD)
 
 
@@ -73,12 +74,12 @@ def _collapse(look: Look) -> Finding | None:
 
 
 def _eval_gap(look: Look) -> Finding | None:
-    evaluated = look.row.get(_EVAL)
-    evaluated = look.last(_EVAL) if evaluated is None else evaluated
-    trained = look.last(_PLAIN)
-    trained = look.last(_RETURN) if trained is None else trained
-    if evaluated is None or trained is None:
+    evaluated = look.last(_EVAL)
+    then, now = look.score.at(look.step_of(_EVAL)), _score(look, 1)
+    if evaluated is None or then is None or now is None:
         return None
+    # The last evaluation may be long ago; and training's mean of 100 episodes follows a fall later.
+    trained = min(then, now)
     gap = trained - evaluated
     if not gap > 0.05 * abs(trained) or look.facts.settings.get("env.mix"):
         return None
@@ -96,7 +97,10 @@ def _slow(look: Look) -> Finding | None:
     mean = look.mean(_FPS, 10)
     if mean is None or not mean < 0.4 * first:
         return None
-    return Finding("warning", f"{mean:,.0f} steps per second, {mean / first:.0%} of the first updates")
+    seconds = look.values(_SECONDS, WINDOW)
+    short = seconds is not None and seconds[-1] - seconds[0] < _SLOW_SECONDS  # the machine did something else
+    text = f"{mean:,.0f} steps per second, {mean / first:.0%} of the first updates"
+    return Finding("info" if short else "warning", text)
 
 
 def _dropped(look: Look) -> Finding | None:
@@ -144,7 +148,7 @@ RULES = (
         metric=_EVAL,
         reads=(_EVAL, _EVAL_STD, _EPISODES, *_SCORES),
         when="the score does not rise, and evaluation is more than two standard errors and 20 % of the "
-        "score's range below training; not of a mix",
+        "score's range below what training scored then and scores now; not of a mix",
         means="The most likely action is worse than a sampled one, as where an agent gets stuck without "
         "noise; or evaluation lacks a wrapper, or its episodes differ. Evaluation above training is normal.",
         check=_eval_gap,
@@ -159,8 +163,9 @@ RULES = (
         id="fps.drop",
         group="run",
         metric=_FPS,
-        reads=(_FPS,),
-        when="ten updates are on average less than 40 % as fast as the first five",
+        reads=(_FPS, _SECONDS),
+        when="ten updates are on average less than 40 % as fast as the first five (info where 20 updates "
+        "take less than 20 seconds)",
         means="Something slows the run down more and more. Most often it is statistics, logging or videos; "
         "or another program uses the machine, or episodes became slower to step.",
         check=_slow,

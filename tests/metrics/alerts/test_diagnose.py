@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -118,6 +119,18 @@ def test_a_stuck_run_of_stable_baselines3_is_explained_in_its_own_words() -> Non
     assert not [word for word in ("algo.", "policy.", "opt/", "train/kl") if word in told]
 
 
+def test_score_that_only_scatters_is_not_above_its_start(tmp_path: Path) -> None:
+    """Stable-Baselines3 logs no spread of returns: the scores' own scatter is what they are compared with."""
+    columns = "time/total_timesteps,rollout/ep_rew_mean,train/entropy_loss,train/explained_variance"
+    for seed in range(5):
+        scatter = random.Random(seed)
+        rows = [f"{2048 * i},{-2300 + scatter.gauss(0, 20)},-1.33,6e-08" for i in range(1, 60)]
+        file = tmp_path / f"{seed}.csv"
+        file.write_text("\n".join([columns, *rows]) + "\n")
+        alerts = {alert.id: alert.severity for alert in api.diagnose(file).alerts}
+        assert alerts["entropy.stuck"] == alerts["ev.low"] == "warning"
+
+
 def test_real_files_of_stable_baselines3_tell_a_sick_run_from_a_healthy_one() -> None:
     healthy = api.diagnose(DATA / "sb3_progress.csv")
     assert not [alert for alert in healthy.alerts if alert.severity != "info"]
@@ -196,6 +209,17 @@ def test_files_that_cannot_be_diagnosed_are_named_with_the_reason(
     (tmp_path / name).write_bytes(content)
     with pytest.raises(GymnastError, match=message):
         api.diagnose(tmp_path / name)
+
+
+def test_run_whose_metrics_are_lost_shows_what_it_kept_and_says_so(sick: api.Run, tmp_path: Path) -> None:
+    copy = tmp_path / sick.id
+    shutil.copytree(sick.path, copy)
+    (copy / "metrics.csv").unlink()
+    found = api.diagnose(copy)
+    assert [alert.to_json() for alert in found.alerts] == kept_alerts(sick)
+    assert found.notes == (
+        "metrics.csv has no rows that can be read; the alerts are those that the run itself kept",
+    )
 
 
 def test_places_without_metrics_get_the_way_out(sick: api.Run, tmp_path: Path) -> None:

@@ -35,3 +35,48 @@ def test_rules_read_metrics_that_exist() -> None:
     known = {metric.key for metric in catalogue.all_metrics()}
     for rule in all_rules():
         assert {rule.metric, *rule.reads} <= known, rule.id
+
+
+def raised(rows: list[dict[str, float]]) -> dict[str, str]:
+    monitor = Monitor(RunFacts({}))
+    for place, row in enumerate(rows, 1):
+        monitor.take({"time/env_steps": 1024 * place, "time/progress": place / len(rows)} | row)
+    return {alert.id: alert.severity for alert in monitor.raised()}
+
+
+def test_evaluation_is_compared_with_what_training_scored_then() -> None:
+    """The score falls at once and stays there; both evaluations gave what training did at their time."""
+    scores = [100.0 + place for place in range(50)] + [20.0] * 50
+    rows: list[dict[str, float]] = [{"train/return/mean": score, "train/return/std": 5.0} for score in scores]
+    few = {"eval/return/std": 5.0, "eval/episodes": 100}
+    rows[49] |= few | {"eval/return/mean": scores[49]}
+    assert "eval.gap" not in raised(rows)
+    rows[55] |= few | {"eval/return/mean": 20.0}
+    assert "eval.gap" not in raised(rows)
+    for place, row in enumerate(rows[50:]):
+        row["train/return/mean"] = 100.0 if place < 6 else 20.0  # the mean of 100 episodes falls later
+    assert "eval.gap" not in raised(rows)
+    for row in rows[50:]:
+        row["train/return/mean"] = 140.0
+    assert raised(rows)["eval.gap"] == "warning"
+
+
+def test_gradient_that_was_larger_before_has_not_exploded() -> None:
+    """While all goes well, values are exact and gradients tiny: the next failure is not an explosion."""
+    norms = [5.0, 300.0, *[20.0] * 30, *[0.05] * 30, 100.0, *[0.05] * 5]
+    rows = [{"opt/grad_norm": norm, "opt/max_grad_norm": 0.5} for norm in norms]
+    assert "grad.explode" not in raised(rows)
+    rows[-6]["opt/grad_norm"] = 1000.0
+    assert raised(rows)["grad.explode"] == "warning"
+    for row in rows[-6:]:
+        row["opt/grad_norm"] = 100.0
+    assert raised(rows)["grad.explode"] == "critical"
+
+
+@pytest.mark.parametrize(("seconds", "severity"), [(0.05, "info"), (5.0, "warning")])
+def test_short_slow_spell_is_worth_knowing_a_long_one_is_a_warning(seconds: float, severity: str) -> None:
+    rows = [
+        {"time/fps": 10_000.0 if place < 30 else 2_000.0, "time/seconds": seconds * place}
+        for place in range(60)
+    ]
+    assert raised(rows)["fps.drop"] == severity

@@ -83,8 +83,9 @@ def above_start(look: Look) -> bool:
         return False
     newest = points[-5:]
     spread = look.last("train/return/std")
-    needed = 0.1 * look.score.range if spread is None else spread
-    return sum(score for _, score in newest) / len(newest) - start > needed
+    if spread is None:  # of another library, which does not log it
+        spread = max(0.1 * look.score.range, 3 * look.score.noise)
+    return sum(score for _, score in newest) / len(newest) - start > spread
 
 
 def _oscillates(look: Look) -> Finding | None:
@@ -153,7 +154,7 @@ RULES = (
         means="The policy settles before it has seen much. Usually the learning rate is too high or the "
         "entropy bonus too small.",
         check=_fast,
-        advise=lambda look: either(more_entropy(look), look.lower("algo.lr", 0.3)),
+        advise=lambda look: either(more_entropy(look), look.lower("algo.lr", 0.3, at_most=1e-3)),
         source="ML-Agents: if entropy falls too quickly, raise beta",
         unless_solved=True,
     ),

@@ -159,7 +159,7 @@ RULES = (
         "epochs.",
         check=_kl_high,
         advise=lambda look: either(
-            look.lower("algo.lr", 0.3),
+            look.lower("algo.lr", 0.3, at_most=1e-3),
             look.lower("algo.n_epochs", 0.5),
             "" if look.last("opt/target_kl") else look.facts.suggest("algo.target_kl", 0.02),
         ),
@@ -233,7 +233,9 @@ RULES = (
         "moves the policy far. Usually the learning rate is too high or there are too many epochs; a clip "
         "range that a schedule has made small does the same.",
         check=_clip_high,
-        advise=lambda look: either(look.lower("algo.lr", 0.3), look.lower("algo.n_epochs", 0.5)),
+        advise=lambda look: either(
+            look.lower("algo.lr", 0.3, at_most=1e-3), look.lower("algo.n_epochs", 0.5)
+        ),
         source="Typical values are 0.1 to 0.3 (Metta, esper); some presets that learn well reach 0.4",
         while_learning=True,
     ),
@@ -284,7 +286,9 @@ RULES = (
         "bring. Usually entropy has collapsed, or a reward term makes one action safe.",
         check=_dominates,
         advise=lambda look: either(
-            "look whether doing nothing is rewarded", more_entropy(look), look.lower("algo.lr", 0.3)
+            "look whether doing nothing is rewarded",
+            more_entropy(look),
+            look.lower("algo.lr", 0.3, at_most=1e-3),
         ),
         warmup=10,
         unless_solved=True,

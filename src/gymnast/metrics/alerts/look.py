@@ -19,7 +19,7 @@ FIRST = 5  # the first values kept, which later ones are compared with
 class Window:
     """The last and first values of one metric, and the extremes since the start."""
 
-    __slots__ = ("first", "high", "high_step", "low", "low_step", "seen", "values")
+    __slots__ = ("first", "high", "high_step", "low", "low_step", "seen", "step", "values")
 
     def __init__(self) -> None:
         self.values: deque[float] = deque(maxlen=WINDOW)
@@ -27,9 +27,11 @@ class Window:
         self.seen = 0
         self.high, self.low = -math.inf, math.inf
         self.high_step = self.low_step = 0
+        self.step = 0  # of the newest value
 
     def add(self, value: float, step: int) -> None:
         self.values.append(value)
+        self.step = step
         self.seen += 1
         if self.seen <= FIRST:
             self.first.append(value)
@@ -76,6 +78,11 @@ class Look:
         """The newest value."""
         window = self.windows.get(key)
         return window.values[-1] if window is not None and window.values else None
+
+    def step_of(self, key: str) -> int:
+        """The env step of the newest value: some metrics are rare."""
+        window = self.windows.get(key)
+        return 0 if window is None else window.step
 
     def mean(self, key: str, n: int) -> float | None:
         """Mean of the last n values; None before there are n."""

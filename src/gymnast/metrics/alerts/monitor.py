@@ -191,6 +191,7 @@ class Monitor:
             "seen": [window.seen for window in windows.values()],
             "values": values,
             "first": first,
+            "steps": [window.step for window in windows.values()],
             "extremes": np.array([[w.high, w.high_step, w.low, w.low_step] for w in windows.values()]),
             "records": {
                 id_: asdict(record)
@@ -205,6 +206,7 @@ class Monitor:
         look.updates, look.solved = int(state["updates"]), bool(state["solved"])
         look.broken = dict(state["broken"])
         look.score.load_state(state["score"])
+        steps = state.get("steps") or [look.step] * len(state["keys"])  # checkpoints of before have none
         for place, key in enumerate(state["keys"]):
             window = self._place(key)
             if window is None:
@@ -212,6 +214,7 @@ class Monitor:
             window.seen = seen = int(state["seen"][place])
             window.values.extend(state["values"][place, :seen].tolist())
             window.first = state["first"][place, :seen].tolist()
+            window.step = int(steps[place])
             high, high_step, low, low_step = state["extremes"][place].tolist()
             window.high, window.high_step = high, int(high_step)
             window.low, window.low_step = low, int(low_step)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -40,11 +42,23 @@ class ScoreHistory:
         """What an untrained policy scores: the lowest of the first scores."""
         return min(score for _, score in self.points[:5]) if self.points else None
 
+    def at(self, step: int) -> float | None:
+        """The score at a step, as near as points are kept."""
+        if not self.points:
+            return None
+        return min(self.points, key=lambda point: abs(point[0] - step))[1]
+
     @property
     def range(self) -> float:
         """Highest minus lowest score so far."""
         scores = [score for _, score in self.points]
         return max(scores) - min(scores) if scores else 0.0
+
+    @property
+    def noise(self) -> float:
+        """About the standard deviation of a score around its trend: a few large steps do not change it."""
+        steps = [abs(after[1] - before[1]) for before, after in pairwise(self.points)]
+        return 1.05 * median(steps) if steps else 0.0
 
     def flat(self, share: float = 0.25) -> bool:
         """Whether the last `share` of the steps so far gained less than 5 % of the range, or nothing.

@@ -73,7 +73,7 @@ class Table:
             for text, style in place.below:
                 lines.append(str(self._painter.line(width).add(" " * columns.group).add(text, style)))
         if self._rows.left_out:
-            text = f"{self._rows.left_out} more alerts"
+            text = f"{self._rows.left_out} more alert{'s' if self._rows.left_out > 1 else ''}"
             lines.append(str(self._painter.line(width).add(text, "warning")))
         self._lines, self._lines_until = lines, now + SAME_SECONDS
         return lines

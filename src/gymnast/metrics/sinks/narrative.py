@@ -14,6 +14,9 @@ FEWEST = 8  # scores before anything is said about a trend
 LOOKS = 3  # so often in a row must something new be seen before it is said
 CLEAR_NOISE = 2.0  # a trend is clear if it is this many times the scatter around it …
 CLEAR_SHARE = 0.05  # … and this share of all the scores' range
+RECENT = 5  # early on so many points are a trend by themselves, if it is very clear:
+RECENT_NOISE = 4.0
+RECENT_SHARE = 0.2
 EARLY = 0.03  # of the budget: before that, scores that do not move yet are nothing to report
 
 
@@ -94,6 +97,10 @@ def narrate(
     trend = latest_trend(points)
     span = max(point.score for point in points) - min(point.score for point in points)
     clear = abs(trend.change) > max(CLEAR_NOISE * trend.noise, CLEAR_SHARE * span)
+    if not clear and len(points) < 3 * FEWEST:  # its line covers most of the run: a bend looks flat
+        recent = line_through(points[-RECENT:])
+        if abs(recent.change) > max(RECENT_NOISE * recent.noise, RECENT_SHARE * span):
+            trend, clear = recent, True
     direction = "flat" if not clear else "rising" if trend.change > 0 else "falling"
     if threshold is not None and best is not None and best >= threshold:
         return _solved(direction, trend)
@@ -158,7 +165,11 @@ def latest_trend(points: Sequence[Point]) -> Trend:
     """The least-squares line through the last third of the steps, `FEWEST` points at least."""
     began = points[-1].steps - (points[-1].steps - points[0].steps) / 3
     first = next(index for index, point in enumerate(points) if point.steps >= began)
-    window = points[min(first, len(points) - FEWEST) :]
+    return line_through(points[min(first, len(points) - FEWEST) :])
+
+
+def line_through(window: Sequence[Point]) -> Trend:
+    """The least-squares line through these points."""
     middle, mean = fmean(p.steps for p in window), fmean(p.score for p in window)
     spread = sum((p.steps - middle) ** 2 for p in window)
     slope = sum((p.steps - middle) * (p.score - mean) for p in window) / spread if spread else 0.0

@@ -230,7 +230,7 @@ class Tracker(Sink):
                 while self._received(receive(fd)):
                     pass
             code = process.wait()
-            if code == OUT_OF_TIME:  # it may notice a moment before `deliver` does
+            if code == OUT_OF_TIME and self._end is not None:  # it may notice a moment before `deliver` does
                 self._warn_of_rest()
             else:
                 self._fail(f"its process {how_it_ended(code)}{_last_line(output)}")
