@@ -206,7 +206,7 @@ def test_the_page_on_an_image_policy(page: Any, runs: Path, pong: str) -> None:
     frame.click(position={"x": 200, "y": 120})
     expect(page.locator(".insight-attribution .insight-line").first).to_contain_text("strongest there")
     expect(page.locator(".insight-units-table tbody tr")).to_have_count(4)
-    # At the episode's last row nothing was decided: its picture is shown without colours, and nothing is asked in vain.
+    # Nothing was decided at the episode's last row: its picture is plain, and nothing is asked in vain.
     page.get_by_label("What is explained").select_option("action")
     refused: list[int] = []
     page.on("response", lambda answer: refused.append(answer.status) if answer.status >= 400 else None)
