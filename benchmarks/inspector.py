@@ -151,7 +151,9 @@ def in_chromium(runs: Path, run: str) -> dict[str, Any]:
     with serving(runs) as (server, _):
         seen = inspector_page.recorded_and_played(server.url, run)
     found: dict[str, Any] = {
-        "in Chromium, until 1,000 steps are recorded and shown": shown(statistics.median(seen.pop("recorded")))
+        "in Chromium, until 1,000 steps are recorded and shown": shown(
+            statistics.median(seen.pop("recorded"))
+        )
     }
     for speed, frames in seen.items():
         speed = speed.removeprefix("at ")

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 STEPS = 1000
@@ -99,7 +100,7 @@ def record(page: Any, run: str, seed: int) -> float:
 
 def frames(played: dict[str, Any]) -> dict[str, float]:
     times = played["times"]
-    gaps = sorted(after - before for before, after in zip(times, times[1:], strict=False))
+    gaps = sorted(after - before for before, after in pairwise(times))
     return {
         "frames a second": 1000 * len(gaps) / (times[-1] - times[0]),
         "the slowest of 100 frames, ms": gaps[int(0.99 * (len(gaps) - 1))],

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from browsers import chromium, opened
 from gymnast import api
+from gymnast.recordings.opened import open_trace
 from gymnast.runs.store import RunFolder
 from gymnast.runs.trust import load_run_config
 from gymnast.training.evaluator import held_out_seed
@@ -318,6 +319,24 @@ def test_an_empty_folder_says_what_to_do(browser: Browser, tmp_path: Path) -> No
         )
         expect(page.locator(f'[data-run="{run.id}"]')).to_be_visible()
         expect(page.locator("#page-record")).to_contain_text("Choose a run on the left")
+
+
+def test_a_trace_of_a_game_without_a_run_is_opened(browser: Browser, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    api.play("CartPole-v1", mode="random", where="headless", max_steps=6, seed=4, record=tmp_path / "played")
+    recording = open_trace(tmp_path / "played.trace")
+    server = api.inspector_server(tmp_path / "runs", port=0, opened=[recording])
+    with serving(server), opened(browser, server.url) as page:
+        expect(page.locator(".recording-title")).to_contain_text("seed 4 · random actions")
+        page.keyboard.press("ArrowRight")
+        assert shown_rows(page) == {"1"}
+        expect(page.locator(".frame-canvas")).to_have_attribute("data-row", "1")
+        page.keyboard.press("3")
+        expect(page.locator("#page-network")).to_contain_text("policy")  # there is none to look into
+        with page.expect_download() as waiting:
+            page.click("#tab-step")
+            page.click("text=CSV")
+        assert waiting.value.path().read_bytes() == api.recording_csv(recording).encode()
 
 
 def test_a_network_without_hidden_layers_says_so(page: Page, ids: dict[str, str]) -> None:

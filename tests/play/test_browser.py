@@ -259,7 +259,15 @@ def test_other_requests_reach_nothing(play: Play, runs: Path) -> None:
     playing = play("@last", "--runs-dir", runs)
     parts = urlsplit(playing.url)
     token, own = parts.fragment.removeprefix("token="), f"http://{parts.netloc}"
-    tricks = ("../", "%2e%2e%2f", "..%2f..%2f", "/etc/passwd", "%2fetc%2fpasswd", "js/../../../player.py", "%00")
+    tricks = (
+        "../",
+        "%2e%2e%2f",
+        "..%2f..%2f",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "js/../../../player.py",
+        "%00",
+    )
     bearer = f"Authorization: Bearer {token}"
     for path in (f"{start}{trick}" for start in ("/", "/js/", "/web/") for trick in tricks):
         lines = (f"GET {path} HTTP/1.1", f"Host: {parts.netloc}", bearer, "Connection: close")

@@ -14,7 +14,10 @@ _BY_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"move left|strafe left|left strafe", ("left", "a")),
     (r"move right|strafe right|right strafe", ("right", "d")),
     (r"fire|attack|shoot|pick ?up|hit|jump", ("space", "x")),
-    (r"move forward|forward|go on|go ahead|ahead|straight|move up|thrust|main engine|jump up|accelerate|gas", ("up", "w")),
+    (
+        r"(move |go )?(forward|ahead|straight)|go on|move up|thrust|main engine|jump up|accelerate|gas",
+        ("up", "w"),
+    ),
     (r"move backward|backward|back|move down|brake|crouch", ("down", "s")),
     (r"(.* )?left( engine)?|west|push left|.*torque -\d*|.* decrease", ("left", "a")),
     (r"(.* )?right( engine)?|east|push right|.*torque \+\d*|.* increase", ("right", "d")),
@@ -83,14 +86,12 @@ def axis_keys(
     order = sorted(range(len(one_sided)), key=lambda index: one_sided[index])
     chosen: dict[int, tuple[str, str]] = {}
     both_ways = [index for index in order if not one_sided[index]]
-    for pair, words in zip(_AXES[:2], (_SIDEWAYS, _AHEAD), strict=True):
-        fits = [
-            index for index in both_ways if index not in chosen and words.search(names[index].lower()) is not None
-        ]
-        # A single number has left and right, whatever its name, as has the first where no name says more.
-        if fits and len(both_ways) > 1 and not set(pair) & used:
-            chosen[fits[0]] = pair
-            used |= set(pair)
+    # A single number has left and right, whatever its name.
+    for arrows, words in ((_AXES[0], _SIDEWAYS), (_AXES[1], _AHEAD)) if len(both_ways) > 1 else ():
+        fitting = [i for i in both_ways if i not in chosen and words.search(names[i].lower()) is not None]
+        if fitting and not set(arrows) & used:
+            chosen[fitting[0]] = arrows
+            used |= set(arrows)
     for index in order:
         if index in chosen:
             continue

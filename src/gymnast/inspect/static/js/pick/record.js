@@ -2,7 +2,7 @@
 
 import { address, getJson, post, remove } from "/web/api.js";
 import { clear, h, icon, iconButton, notify, segmented, setText } from "../dom.js";
-import { ago, integer, sentence, short } from "../format.js";
+import { ago, chosenBy, integer, sentence, short } from "../format.js";
 import { parseOverrides, parseValue } from "./overrides.js";
 
 export function mountRecord(element, app) {
@@ -203,7 +203,7 @@ function recordingList(app, { run }) {
     h("button", { type: "button", class: "kept-main", onclick: () => open(one, false), title: "Open" },
       h("span", { class: "kept-top" }, h("strong", { class: "number" }, `return ${short(one.return)}`), h("span", { class: "number" }, `${integer(one.steps)} steps`)),
       h("span", { class: "muted small" }, one.checkpoint === null || one.checkpoint === undefined ? "" : `checkpoint ${integer(one.checkpoint)} · `,
-        `seed ${one.seed} · ${one.stochastic ? "sampled" : "greedy"} · ${ago(one.created)}`)),
+        `seed ${one.seed} · ${chosenBy(one.player, one.stochastic)} · ${ago(one.created)}`)),
     h("button", { type: "button", class: "quiet", title: "Open beside what is open", onclick: () => open(one, true) }, icon("columns"), "beside"),
     iconButton("trash", "Delete this recording", async () => {
       try { await remove(address(["recordings", one.id])); } catch (error) { notify(error.message, "error"); }
