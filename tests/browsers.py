@@ -38,12 +38,15 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def opened(browser: Browser, url: str, *, width: int = 1280, height: int = 800) -> Iterator[Page]:
-    """A page of its own; an exception in its scripts fails the test."""
+    """A page of its own; an exception in its scripts, or what its content policy refuses, fails the test."""
     context = browser.new_context(viewport={"width": width, "height": height}, accept_downloads=True)
     context.set_default_timeout(60_000)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on(
+        "console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None
+    )
     try:
         page.goto(url)
         yield page

@@ -55,7 +55,7 @@ def socket_of(
         yield opened
 
 
-def raw(server: PageServer, *lines: str, body: bytes = b"") -> tuple[int, bytes]:
+def raw(server: Any, *lines: str, body: bytes = b"") -> tuple[int, bytes]:
     """An HTTP request as it is written, which no client would send: status and everything received."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as sock:
         sock.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + body)

@@ -206,6 +206,15 @@ def test_the_page_on_an_image_policy(page: Any, runs: Path, pong: str) -> None:
     frame.click(position={"x": 200, "y": 120})
     expect(page.locator(".insight-attribution .insight-line").first).to_contain_text("strongest there")
     expect(page.locator(".insight-units-table tbody tr")).to_have_count(4)
+    # Nothing was decided at the episode's last row: its picture is plain, and nothing is asked in vain.
+    page.get_by_label("What is explained").select_option("action")
+    refused: list[int] = []
+    page.on("response", lambda answer: refused.append(answer.status) if answer.status >= 400 else None)
+    page.keyboard.press("End")
+    expect(page.locator(".insight-attribution .nothing")).to_contain_text("The episode ended here")
+    expect(frame).to_have_attribute("data-row", str(info.steps))
+    expect(page.locator(".insight-legend")).to_be_hidden()
+    assert refused == []
     expect(page.locator(".insight-absent")).to_contain_text("the policy has no memory")
 
 
@@ -250,7 +259,7 @@ def test_the_page_on_a_memory(page: Any, runs: Path, recurrent: str) -> None:
     states.click(position={"x": canvas["width"] - 2, "y": 20})  # goes to the last row
     expect(states).to_have_attribute("data-row", str(info.steps))
     # Where no action was taken there is none to explain; the value is there.
-    expect(page.locator(".insight-attribution .nothing")).to_contain_text("the episode ended at row")
+    expect(page.locator(".insight-attribution .nothing")).to_contain_text("The episode ended here")
     page.get_by_label("What is explained").select_option("value")
     expect(page.locator(".attribution-bar[data-component]").first).to_be_visible()
 

@@ -239,6 +239,9 @@ PLACES = [
     "/api/recordings/{}/steps.csv",
     "/api/recordings/RUN-{}/data",
     "/api/jobs/{}",
+    "/api/sweeps/{}",
+    "/api/runs/{}/review",
+    "/api/runs/{}/review/kept",
     "/web/{}",
     "/assets/{}",
     "/{}",
@@ -294,7 +297,17 @@ BODIES = [
 ]
 
 
-@pytest.mark.parametrize("path", ["/api/recordings", "/api/runs/RUN/control", "/api/login"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/recordings",
+        "/api/runs/RUN/control",
+        "/api/runs/RUN/review",
+        "/api/runs/RUN/review/start",
+        "/api/recordings/RUN-0000000000/insight",
+        "/api/login",
+    ],
+)
 def test_malformed_bodies_are_refused_in_words(client: httpx2.Client, run: str, path: str) -> None:
     for body in BODIES:
         answer = client.post(path.replace("RUN", run), content=body)

@@ -13,11 +13,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from browsers import chromium, opened
 from gymnast import api
+from gymnast.recordings.opened import open_trace
 from gymnast.runs.store import RunFolder
 from gymnast.runs.trust import load_run_config
 from gymnast.training.evaluator import held_out_seed
 from gymnast.web.server import PageServer
-from pages import serving
+from pages import serving, wait_until
 
 SMALL = {"eval.episodes": 2, "env.backend": "sync"}
 RUNS: dict[str, tuple[str, int, dict[str, object]]] = {
@@ -27,6 +28,7 @@ RUNS: dict[str, tuple[str, int, dict[str, object]]] = {
     "bandit": ("gymnast/Bandit-v0:ppo", 500, SMALL),
     "masked": ("Taxi-v4:ppo-masked", 500, SMALL),
 }
+LINEAR = "masked"  # without a hidden layer
 
 
 @pytest.fixture(scope="module")
@@ -304,6 +306,46 @@ def test_wrong_wishes_are_answered_in_words(page: Page, ids: dict[str, str]) -> 
     expect(page.locator("form.record-form button[type=submit]")).to_be_enabled()
 
 
+def test_an_empty_folder_says_what_to_do(browser: Browser, tmp_path: Path) -> None:
+    with (
+        serving(api.inspector_server(tmp_path / "runs", port=0)) as server,
+        opened(browser, server.url) as page,
+    ):
+        for place in (".run-list", "#page-record"):
+            expect(page.locator(place)).to_contain_text("gymnast train CartPole-v1:ppo")
+        # The first run appears by itself, and the page says to choose it.
+        run = api.train(
+            "gymnast/Bandit-v0:ppo", max_env_steps=500, runs_dir=tmp_path / "runs", overrides=SMALL
+        )
+        expect(page.locator(f'[data-run="{run.id}"]')).to_be_visible()
+        expect(page.locator("#page-record")).to_contain_text("Choose a run on the left")
+
+
+def test_a_trace_of_a_game_without_a_run_is_opened(browser: Browser, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    api.play("CartPole-v1", mode="random", where="headless", max_steps=6, seed=4, record=tmp_path / "played")
+    recording = open_trace(tmp_path / "played.trace")
+    server = api.inspector_server(tmp_path / "runs", port=0, opened=[recording])
+    with serving(server), opened(browser, server.url) as page:
+        expect(page.locator(".recording-title")).to_contain_text("seed 4 · random actions")
+        page.keyboard.press("ArrowRight")
+        assert shown_rows(page) == {"1"}
+        expect(page.locator(".frame-canvas")).to_have_attribute("data-row", "1")
+        page.keyboard.press("3")
+        expect(page.locator("#page-network")).to_contain_text("policy")  # there is none to look into
+        with page.expect_download() as waiting:
+            page.click("#tab-step")
+            page.click("text=CSV")
+        assert waiting.value.path().read_bytes() == api.recording_csv(recording).encode()
+
+
+def test_a_network_without_hidden_layers_says_so(page: Page, ids: dict[str, str]) -> None:
+    record(page, ids[LINEAR], 5)
+    page.keyboard.press("3")
+    expect(page.locator(".insight-layers .insight-line")).to_contain_text("no hidden layer")
+    expect(page.locator(".insight-mosaic")).to_be_hidden()
+
+
 def test_a_recording_is_cancelled(page: Page, ids: dict[str, str]) -> None:
     choose(page, ids["recurrent"])
     page.fill('input[name="steps"]', "20000")
@@ -387,12 +429,12 @@ def test_text_of_a_run_is_shown_as_text(browser: Browser, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_a_live_run_grows_and_is_controlled(browser: Browser, tmp_path: Path) -> None:
-    endless = {"budget.env_steps": 100_000_000, "stop.eval_return": None, "eval.every": 0, "env.n_envs": 4}
+    long = {"budget.env_steps": 5_000_000, "stop.eval_return": None, "eval.every": 0, "env.n_envs": 4}
     folder = tmp_path / "runs"
     run = api.start_detached(
         "CartPole-v1:ppo",
         runs_dir=folder,
-        overrides=endless | {"env.backend": "sync", "algo.batch_size": "all"},
+        overrides=long | {"env.backend": "sync", "algo.batch_size": "all"},
     )
     try:
         with serving(api.inspector_server(folder, port=0)) as server, opened(browser, server.url) as page:
@@ -406,7 +448,15 @@ def test_a_live_run_grows_and_is_controlled(browser: Browser, tmp_path: Path) ->
             expect(page.locator('[data-metric="train/kl"] .scatterlayer path').first).to_be_attached()
             expect(page.locator('[data-action="resume"]')).to_be_hidden()
             page.click('[data-action="checkpoint"]')
-            expect(page.locator(".notice").first).to_contain_text("checkpoint")
+            expect(page.locator(".notice", has_text="A checkpoint was saved.")).to_be_visible()
+            page.click('[data-action="evaluate"]')
+            expect(page.locator(".notice", has_text="Evaluated: score ")).to_be_visible()
+            page.click(".subtabs >> text=Distributions")
+            expect(page.locator(".heatmaplayer image").first).to_be_attached()
+            columns = "document.querySelector('[data-distribution=\"return\"] .plot').data[0].x.length"
+            before = page.evaluate(columns)
+            wait_until(lambda: page.evaluate(columns) > before)
+            page.click(".subtabs >> text=Curves")
             page.click('[data-action="pause"]')
             expect(page.locator('[data-action="resume"]')).to_be_visible()
             page.click('[data-action="resume"]')

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HeldKeys, meaning } from "../../src/gymnast/play/static/js/held.js";
 import { Rate } from "../../src/gymnast/play/static/js/rate.js";
-import { choiceRows, driversText, keysNote, ledger, readSeed, shortNumber, veilOf } from "../../src/gymnast/play/static/js/texts.js";
+import { choiceRows, driversText, keysNote, ledger, numberRows, readSeed, shortNumber, veilOf } from "../../src/gymnast/play/static/js/texts.js";
 
 const controls = { take_over: { code: "Tab" }, pause: { code: "Escape", key: "Esc" } };
 
@@ -63,6 +63,16 @@ test("of many choices the likeliest are shown in their order", () => {
   const moment = { probabilities: [0.1, 0.5, 0.1, 0.3], mask: [1, 1, 0, 1] };
   assert.deepEqual(choiceRows(about, moment, 2).map(({ label }) => label), ["b", "d"]);
   assert.deepEqual(choiceRows(about, moment).map(({ masked }) => masked), [false, false, true, false]);
+});
+
+test("real numbers are bands within the range that the env takes", () => {
+  const about = { numbers: ["engine", "side"], factors: ["mode", "engine", "side"], ranges: [[0, 1], [-2, 2]] };
+  const moment = { mean: [0.5, 1], std: [0.25, 4], would: [3, 0.75, -1] };
+  const [engine, side] = numberRows(about, moment);
+  assert.deepEqual([engine.from, engine.to, engine.at], [0.25, 0.75, 0.75]);
+  assert.deepEqual([side.from, side.to, side.at], [0, 1, 0.25]);
+  assert.equal(engine.text, "0.50 ± 0.25");
+  assert.deepEqual(numberRows(about, { mean: [], std: [] }).map(({ text, at }) => [text, at]), [["–", null], ["–", null]]);
 });
 
 test("the rate is of the last seconds and starts over with an episode", () => {

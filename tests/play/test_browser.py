@@ -8,12 +8,15 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 
 from gymnast import api
+from pages import raw
 
 sync_api = pytest.importorskip("playwright.sync_api")
 websockets = pytest.importorskip("websockets.sync.client")
@@ -249,6 +252,39 @@ def test_only_the_page_with_the_token_gets_in(play: Play, runs: Path) -> None:
         with pytest.raises(Exception, match="4400"):
             while True:
                 socket.recv(timeout=5)
+    assert playing.finish(signal.SIGINT)[0] == 0
+
+
+def test_other_requests_reach_nothing(play: Play, runs: Path) -> None:
+    playing = play("@last", "--runs-dir", runs)
+    parts = urlsplit(playing.url)
+    token, own = parts.fragment.removeprefix("token="), f"http://{parts.netloc}"
+    tricks = (
+        "../",
+        "%2e%2e%2f",
+        "..%2f..%2f",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "js/../../../player.py",
+        "%00",
+    )
+    bearer = f"Authorization: Bearer {token}"
+    for path in (f"{start}{trick}" for start in ("/", "/js/", "/web/") for trick in tricks):
+        lines = (f"GET {path} HTTP/1.1", f"Host: {parts.netloc}", bearer, "Connection: close")
+        assert raw(SimpleNamespace(port=parts.port), *lines)[0] in (0, 400, 404), path
+    with httpx2.Client(base_url=own, headers={"Authorization": f"Bearer {token}"}) as client:
+        assert client.get("/").status_code == 200
+        for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Host": ""}):
+            assert client.get("/", headers=headers).status_code in (400, 403)
+        assert client.post("/api/login", content=b" " * (1 << 20)).status_code == 413
+        assert client.get("/api/screenshot", headers={"Authorization": "Bearer wrong"}).status_code == 401
+    with websockets.connect(f"ws://{parts.netloc}/api/play", origin=own) as socket:
+        socket.send(json.dumps({"token": token}))
+        socket.recv(timeout=10)
+        socket.send(json.dumps({"keys": ["ArrowLeft"] * 100_000}))
+        with pytest.raises(Exception, match="1009"):
+            while True:
+                socket.recv(timeout=10)
     assert playing.finish(signal.SIGINT)[0] == 0
 
 

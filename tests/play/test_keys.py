@@ -87,6 +87,20 @@ def test_real_numbers_have_a_key_for_less_and_one_for_more() -> None:
     assert drive.action(["down"]).tolist() == [0, 0, 1]  # type: ignore[union-attr]
 
 
+def test_real_numbers_have_the_arrows_that_suit_their_names() -> None:
+    lander = KeyMap(ActionNames(gym.spaces.Box(-1, 1, (2,)), ("main engine", "side engines")))
+    keys = {binding.does: binding.keys[0] for binding in lander.bindings}
+    assert keys == {
+        "main engine-": "down",
+        "main engine+": "up",
+        "side engines-": "left",
+        "side engines+": "right",
+    }
+    assert lander.action(["up", "left"]).tolist() == [1, -1]  # type: ignore[union-attr]
+    joints = KeyMap(ActionNames(gym.spaces.Box(-1, 1, (2,)), ("hip", "knee")))
+    assert [binding.keys[0] for binding in joints.bindings] == ["left", "right", "down", "up"]
+
+
 def test_buttons_and_factors_are_held_at_once() -> None:
     pad = KeyMap(ActionNames(gym.spaces.MultiBinary(3), ("B", "LEFT", "RIGHT")))
     assert pad.action(["z", "left"]).tolist() == [1, 1, 0]  # type: ignore[union-attr]

@@ -15,6 +15,7 @@ import pytest
 
 from gymnast import api
 from gymnast.errors import GymnastError, MissingExtra
+from gymnast.recordings.opened import is_trace, open_trace
 
 Play = Callable[..., Any]
 
@@ -128,6 +129,10 @@ def test_the_inspector_finds_a_recording_of_a_run(runs: Path, tmp_path: Path) ->
     assert len(recording.pictures) == 7
     assert api.recording_binary(recording)
     assert api.play("CartPole-v1:ppo", **{**made, "record": tmp_path / "alone"}).recording is None
+    assert is_trace(tmp_path / "alone.trace")  # which is opened by its path
+    recording = open_trace(tmp_path / "alone.trace")
+    assert (recording.info.player, recording.info.steps, recording.info.run) == ("random", 6, "")
+    assert api.recording_binary(recording)
 
 
 def test_a_recording_goes_into_a_folder_and_never_over_another(runs: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from gymnast.api.run import folder_of
 from gymnast.errors import GymnastError, MissingExtra
 
 if TYPE_CHECKING:
+    from gymnast.recordings.recording import Recording
     from gymnast.web.server import PageServer
 
 __all__ = ["inspect_runs", "inspector_server"]
@@ -25,21 +27,26 @@ def inspect_runs(
     trust: bool = False,
     browser: bool = True,
 ) -> None:
-    """Serve the page until Ctrl-C, and print where it is. `run` is the one that it opens with.
+    """Serve the page until Ctrl-C, and print where it is. `run` is the one that it opens with, or the folder
+    of a trace, such as `gymnast play --record` writes it.
 
     Other machines reach it only with a `host` of theirs and a password, which an environment variable has:
     `password_env` names it. `trust` lets recordings import the code that runs made elsewhere name.
     """
     _require()
+    from gymnast.recordings.opened import is_trace, open_trace
     from gymnast.web.server import announce, open_browser_soon, read_password
 
-    chosen = None
-    if run is not None:
+    chosen, trace = None, None
+    if run is not None and is_trace(Path(run).expanduser()):
+        trace = open_trace(Path(run).expanduser())
+    elif run is not None:
         folder = folder_of(run, runs_dir)
         # A run elsewhere, named by its path, is looked at where it lies.
         chosen, runs_dir = folder.id, folder.root
     password = read_password(password_env)
-    server = inspector_server(runs_dir, host=host, port=port, password=password, trust=trust)
+    opened = () if trace is None else (trace,)
+    server = inspector_server(runs_dir, host=host, port=port, password=password, trust=trust, opened=opened)
     with suppress(KeyboardInterrupt):  # how it is ended, also between the announcement and the first request
         url = announce(server, "inspector", f"run={chosen}" if chosen else "")
         if browser:
@@ -54,8 +61,12 @@ def inspector_server(
     port: int | None = None,
     password: str | None = None,
     trust: bool = False,
+    opened: Sequence[Recording] = (),
 ) -> PageServer:
-    """A server with a port and a `url`, not yet serving: `serve()` does until `stop()` or Ctrl-C."""
+    """A server with a port and a `url`, not yet serving: `serve()` does until `stop()` or Ctrl-C.
+
+    The page begins with the `opened` recordings, whatever they are of.
+    """
     _require()
     from gymnast.inspect.app import build_inspector
     from gymnast.runs.store import runs_root
@@ -65,7 +76,8 @@ def inspector_server(
     access, folder = access_for(host, password), runs_root(runs_dir)
     if folder.exists() and not folder.is_dir():
         raise GymnastError(f"{folder} is a file: name the folder that holds the runs")
-    return PageServer(build_inspector(folder, access, trust=trust), access, host=host, port=port)
+    app = build_inspector(folder, access, trust=trust, opened=opened)
+    return PageServer(app, access, host=host, port=port)
 
 
 def _require() -> None:

@@ -16,7 +16,7 @@ def inspect(
         str | None,
         typer.Argument(
             metavar="RUN",
-            help="The run to open: an id, the beginning of one, @last, @best or a path.",
+            help="What to open: a run (an id, the beginning of one, @last, @best, a path), or a trace.",
             autocompletion=complete_run,
             show_default=False,
         ),
@@ -46,6 +46,7 @@ def inspect(
     Examples:
       gymnast inspect                     all runs
       gymnast inspect @last               opens with the last run
+      gymnast inspect session.trace       what `gymnast play --record session` wrote
       gymnast inspect --port 8800 --no-browser
       gymnast inspect --host 0.0.0.0 --password-env INSPECT_PASSWORD
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 import gymnast
+from gymnast.api import Recording
 from gymnast.inspect import curve_routes, recording_routes, run_routes, sweep_routes
 from gymnast.inspect.context import Inspector, answer, inspector_of
 from gymnast.inspect.insight_routes import insight_routes
@@ -27,10 +28,14 @@ from gymnast.web.security import Access, Refused
 STATIC = Path(__file__).parent / "static"
 
 
-def build_inspector(runs_dir: Path, access: Access, *, trust: bool = False) -> Guarded:
-    """The application behind its guard. It owns a process for recordings while it runs."""
+def build_inspector(
+    runs_dir: Path, access: Access, *, trust: bool = False, opened: Sequence[Recording] = ()
+) -> Guarded:
+    """The application behind its guard. It owns a process for recordings while it runs; the page begins with
+    the `opened` recordings."""
     jobs = Jobs()
-    inspector = Inspector(runs_dir.absolute(), trust, access, jobs, LoadedRecordings(runs_dir.absolute()))
+    loaded = LoadedRecordings(runs_dir.absolute(), opened)
+    inspector = Inspector(runs_dir.absolute(), trust, access, jobs, loaded)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -74,6 +79,7 @@ async def show_session(request: Request) -> Response:
             },
             "can_control": True,
             "trust": inspector.trust,
+            "opened": [recording.info.to_json() for recording in inspector.loaded.opened.values()],
         }
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 
 from gymnast import api
@@ -14,15 +15,19 @@ _MOST_BYTES = 200_000_000
 
 
 class LoadedRecordings:
-    """A few of them, those used last; far fewer where they are large."""
+    """A few of them, those used last; far fewer where they are large. Those that were `opened` lie in no run,
+    and stay."""
 
-    def __init__(self, runs_dir: Path) -> None:
+    def __init__(self, runs_dir: Path, opened: Sequence[Recording] = ()) -> None:
         self._runs_dir = runs_dir
+        self.opened = {recording.info.id: recording for recording in opened}
         self._known: OrderedDict[str, Recording] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, recording_id: str) -> Recording:
         """GymnastError if there is none, or it is damaged."""
+        if (opened := self.opened.get(recording_id)) is not None:
+            return opened
         api.recording_info(recording_id, runs_dir=self._runs_dir)  # it may have been removed since
         with self._lock:
             if (known := self._known.get(recording_id)) is not None:

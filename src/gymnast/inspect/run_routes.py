@@ -47,6 +47,7 @@ def _searched(entry: RunEntry) -> str:
         entry.variant or "",
         entry.algo,
         entry.state,
+        entry.reason or "",
         f"seed {entry.seed}",
     )
     return " ".join(words).lower()

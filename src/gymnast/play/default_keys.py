@@ -14,7 +14,10 @@ _BY_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"move left|strafe left|left strafe", ("left", "a")),
     (r"move right|strafe right|right strafe", ("right", "d")),
     (r"fire|attack|shoot|pick ?up|hit|jump", ("space", "x")),
-    (r"move forward|forward|move up|thrust|main engine|jump up|accelerate|gas", ("up", "w")),
+    (
+        r"(move |go )?(forward|ahead|straight)|go on|move up|thrust|main engine|jump up|accelerate|gas",
+        ("up", "w"),
+    ),
     (r"move backward|backward|back|move down|brake|crouch", ("down", "s")),
     (r"(.* )?left( engine)?|west|push left|.*torque -\d*|.* decrease", ("left", "a")),
     (r"(.* )?right( engine)?|east|push right|.*torque \+\d*|.* increase", ("right", "d")),
@@ -44,6 +47,9 @@ _AXES = (
     *(("left", "right"), ("down", "up"), ("a", "d"), ("s", "w")),
     *(("j", "l"), ("k", "i"), ("f", "h"), ("g", "t")),
 )
+# Which arrows suit a real number, by a word of its name.
+_SIDEWAYS = re.compile(r"\b(sides?|steer(ing)?|turn(ing)?|yaw|roll|lateral|horizontal|x|left|right|strafe)\b")
+_AHEAD = re.compile(r"\b(main|engine|thrust|throttle|gas|forward|vertical|lift|pitch|y|up|down)\b")
 _ONE_SIDED = ("up", "down", "space", "shift")  # for what goes one way only, such as gas and brake
 _SIDES = ({"left": "a", "right": "d"}, {"up": "w", "down": "s"})
 
@@ -65,7 +71,9 @@ def keys_for(names: Sequence[str], taken: Iterable[str] = ()) -> dict[str, str]:
     return {name: found[name] for name in names if name in found}
 
 
-def axis_keys(one_sided: Sequence[bool], taken: Iterable[str] = ()) -> list[tuple[str, str] | None]:
+def axis_keys(
+    names: Sequence[str], one_sided: Sequence[bool], taken: Iterable[str] = ()
+) -> list[tuple[str, str] | None]:
     """A pair of keys, for less and more, for each real number; None: there are too many.
 
     Of one that only goes one way both keys are the same.
@@ -77,7 +85,16 @@ def axis_keys(one_sided: Sequence[bool], taken: Iterable[str] = ()) -> list[tupl
     # Those that go both ways choose first, so that steering has the arrows beside gas and brake.
     order = sorted(range(len(one_sided)), key=lambda index: one_sided[index])
     chosen: dict[int, tuple[str, str]] = {}
+    both_ways = [index for index in order if not one_sided[index]]
+    # A single number has left and right, whatever its name.
+    for arrows, words in ((_AXES[0], _SIDEWAYS), (_AXES[1], _AHEAD)) if len(both_ways) > 1 else ():
+        fitting = [i for i in both_ways if i not in chosen and words.search(names[i].lower()) is not None]
+        if fitting and not set(arrows) & used:
+            chosen[fitting[0]] = arrows
+            used |= set(arrows)
     for index in order:
+        if index in chosen:
+            continue
         pair = next((p for p in (single if one_sided[index] else several) if not set(p) & used), None)
         if pair is not None:
             chosen[index] = pair

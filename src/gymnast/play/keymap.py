@@ -73,7 +73,7 @@ class KeyMap:
         }
         axes = [f"{name}{sign}" for name, signs in ways.items() for sign in signs]
         found = _changed([*buttons, *axes], changes)
-        pairs = axis_keys([len(signs) < 2 for signs in ways.values()], found.values())
+        pairs = axis_keys(list(ways), [len(signs) < 2 for signs in ways.values()], found.values())
         for (name, signs), pair in zip(ways.items(), pairs, strict=True):
             for sign, own in zip("-+", pair or (), strict=False):
                 if sign in signs:
@@ -91,6 +91,11 @@ class KeyMap:
     def bindings(self) -> tuple[Binding, ...]:
         """Every button with its keys."""
         return tuple(Binding(keys, button) for button, keys in self._by_button.items())
+
+    def range_of(self, number: str) -> tuple[float, float]:
+        """The least and the greatest value that keys give a real number of the action."""
+        low, _, high = self._axes[number]
+        return low, high
 
     @property
     def keys(self) -> set[str]:

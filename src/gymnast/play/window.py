@@ -170,7 +170,12 @@ class Window:
             canvas.rectangle(150, y + 3, max(1, round(110 * probability)), 8, WARM if would else ACCENT)
             canvas.text(f"{100 * probability:.0f} %", PANEL_WIDTH - 16, y, 18, FAINT, "right")
             y += 18
-        return y + (10 if likeliest else 0)
+        numbers = self.loop.session.game.env.actions.numbers[:_MOST_BARS] if now["mean"] else ()
+        for name, mean, std in zip(numbers, now["mean"], now["std"], strict=False):
+            canvas.text(name, 16, y, 18, FAINT, width=126)
+            canvas.text(f"{_short(mean)} ± {_short(std)}", PANEL_WIDTH - 16, y, 18, TEXT, "right")
+            y += 18
+        return y + (10 if likeliest or numbers else 0)
 
     def _key_rows(self) -> list[tuple[str, str]]:
         bindings = self.loop.session.game.keymap.bindings

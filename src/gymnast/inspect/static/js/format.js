@@ -57,6 +57,12 @@ export function ago(time, now = Date.now()) {
   return "just now";
 }
 
+/** Who chose a recording's actions, and how. */
+export function chosenBy(player, sampled) {
+  const others = { human: "played by a person", random: "random actions", mixed: "played in turns" };
+  return others[player] ?? (sampled ? "sampled" : "greedy");
+}
+
 /** An error of the server as a sentence. */
 export function sentence(text) {
   const whole = String(text).trim();

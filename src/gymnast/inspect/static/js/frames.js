@@ -1,5 +1,7 @@
 // Pictures of a recording, decoded shortly before they are needed and dropped when they have not been for long.
 
+const MOST_STRIDE = 8; // rows between two pictures while playing fast; a larger jump is a seek
+
 export class FrameCache {
   /** `decode(index)` gives a promise of a picture (an ImageBitmap in the page). */
   constructor(count, decode, { ahead = 60, keep = 300, atOnce = 6 } = {}) {
@@ -7,15 +9,43 @@ export class FrameCache {
     this.ready = new Map(); // the most recently used last
     this.waiting = new Set();
     this.wanted = [];
-    this.onReady = () => {};
+    this.given = -Infinity; // the row whose picture was handed out last
+    this.stride = 1;
+    this.onReady = () => {}; // a picture came that is nearer to the asked one than what was handed out
   }
 
-  /** The picture if it is decoded; asks for it, and for those that will follow, in any case. */
+  /**
+   * `{row, picture}` if it is decoded; asks for it, and for those that will follow, in any case. Where pictures are
+   * wanted faster than they can be decoded, one that was passed by shortly before is better than none.
+   */
   get(index, direction = 1) {
     if (index < 0 || index >= this.count) return null;
+    const jump = Math.abs(index - (this.shown ?? index)) || this.stride;
+    this.stride = jump <= MOST_STRIDE ? jump : 1;
+    if (jump > MOST_STRIDE || this.shown === undefined) {
+      this.given = -Infinity;
+      this.from = index;
+    }
     this.shown = index;
     this.look(index, direction);
-    return this.peek(index);
+    for (let back = 0; back < Math.max(1, this.stride); back += 1) {
+      const row = index - back * direction;
+      if (back && !this.isNearer(row)) return null;
+      const picture = this.peek(row);
+      if (picture) return this.give(row, picture);
+    }
+    return null;
+  }
+
+  /** Whether a row lies on the way since the last seek, and nearer to the asked one than what was handed out. */
+  isNearer(row) {
+    const away = Math.abs(this.shown - row);
+    return away < Math.abs(this.shown - this.given) && away <= Math.min(this.ahead, Math.abs(this.shown - this.from));
+  }
+
+  give(row, picture) {
+    this.given = row;
+    return { row, picture };
   }
 
   peek(index) {
@@ -29,7 +59,7 @@ export class FrameCache {
   look(index, direction) {
     this.wanted = [];
     for (let step = 0; step <= this.ahead; step += 1) {
-      const next = index + step * direction;
+      const next = index + step * this.stride * direction;
       if (next < 0 || next >= this.count) break;
       if (!this.ready.has(next) && !this.waiting.has(next)) this.wanted.push(next);
     }
@@ -50,7 +80,7 @@ export class FrameCache {
     if (picture) {
       this.ready.set(index, picture);
       while (this.ready.size > this.keep) this.drop(this.ready.keys().next().value);
-      if (index === this.shown) this.onReady(index);
+      if (index === this.shown || this.isNearer(index)) this.onReady(this.give(index, picture));
     }
     this.pump();
     return undefined;

@@ -138,6 +138,11 @@ async function begin() {
   }
   await runs.load();
   if (wanted) await app.chooseRun(wanted);
+  try {
+    for (const [index, recording] of (app.session?.opened ?? []).entries()) await app.open(recording, { beside: index > 0 });
+  } catch (error) {
+    notify(error.message, "error");
+  }
 }
 
 window.gymnast = { app, transport }; // for the console, and for measurements

@@ -2,7 +2,7 @@
 
 import { address, download } from "/web/api.js";
 import { clear, h, icon, iconButton, notify } from "./dom.js";
-import { integer, short } from "./format.js";
+import { chosenBy, integer, short } from "./format.js";
 import { mountActions } from "./views/actions.js";
 import { mountFrame } from "./views/frame.js";
 import { mountInfo } from "./views/info.js";
@@ -115,9 +115,9 @@ function head(app, store) {
     h("div", { class: "recording-title" },
       h("h2", {}, meta.task ? `${meta.env_id} · ${meta.task}` : meta.env_id),
       h("p", { class: "muted" },
-        h("span", { class: "mono" }, meta.run ?? summary.run ?? ""), " · ",
+        meta.run ? [h("span", { class: "mono" }, meta.run), " · "] : null,
         meta.checkpoint === null || meta.checkpoint === undefined ? "" : `${integer(meta.checkpoint)} steps · `,
-        `seed ${meta.seed} · ${meta.sampled ? "sampled" : "greedy"} · `,
+        `seed ${meta.seed} · ${chosenBy(meta.recording?.player, meta.sampled)} · `,
         `return ${returns.slice(0, 3).join(", ")}${returns.length > 3 ? " …" : ""}`,
         meta.cut?.includes("max_steps") ? " (cut by the step limit)" : "")),
     h("div", { class: "recording-tools" }, gamma, lam,

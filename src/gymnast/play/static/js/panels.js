@@ -2,7 +2,7 @@
 
 import { Rate } from "./rate.js";
 import { Strip } from "./strip.js";
-import { capital, choiceRows, driversText, keysNote, ledger, shortNumber, veilOf } from "./texts.js";
+import { capital, choiceRows, driversText, keysNote, ledger, numberRows, shortNumber, veilOf } from "./texts.js";
 
 const DRIVER_NAMES = { policy: "Policy", random: "Random", human: "You" };
 
@@ -134,24 +134,23 @@ export class Panels {
   }
 
   choices(about, moment) {
-    const rows = about.numbers.length ? [] : choiceRows(about, moment);
-    const numbers = about.numbers.map((name, index) => ({
-      label: name,
-      text: moment.mean?.length ? `${shortNumber(moment.mean[index])} ± ${shortNumber(moment.std[index])}` : "–",
-    }));
+    const rows = choiceRows(about, moment);
+    const numbers = numberRows(about, moment);
     const box = this.byId("choices");
     const shape = rows.map(({ label }) => label).join("\n") + numbers.length;
     if (box.dataset.shape !== shape) {
       box.dataset.shape = shape;
-      this.bars = [...rows, ...numbers].map(({ label }) => {
+      this.bars = [...rows, ...numbers].map(({ label, at }) => {
+        const isNumber = at !== undefined;
         const fill = element("i");
+        const mark = element("i", { className: "mark" });
         const value = element("b", { className: "number" });
-        const row = element("div", { className: "bar-row" }, [
+        const row = element("div", { className: isNumber ? "bar-row real" : "bar-row" }, [
           element("span", { text: label, title: label }),
-          element("div", { className: "track" }, [fill]),
+          element("div", { className: "track" }, isNumber ? [fill, mark] : [fill]),
           value,
         ]);
-        return { row, fill, value };
+        return { row, fill, mark, value };
       });
       box.replaceChildren(...this.bars.map(({ row }) => row));
     }
@@ -163,7 +162,14 @@ export class Panels {
       row.classList.toggle("masked", masked);
       row.classList.toggle("would", about.numbers.length === 0 && moment.would?.length === 1 && moment.would[0] === index);
     });
-    numbers.forEach(({ text }, at) => (this.bars[rows.length + at].value.textContent = text));
+    numbers.forEach(({ text, from, to, at }, index) => {
+      const { fill, mark, value } = this.bars[rows.length + index];
+      value.textContent = text;
+      fill.style.left = `${100 * from}%`;
+      fill.style.width = `${100 * (to - from)}%`;
+      mark.hidden = at === null;
+      mark.style.left = `${100 * (at ?? 0)}%`;
+    });
   }
 
   parts(moment) {

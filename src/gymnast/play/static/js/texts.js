@@ -59,6 +59,21 @@ export function choiceRows(about, moment, most = 18) {
   return rows.filter((row) => row.probability >= least).slice(0, most);
 }
 
+/**
+ * What a policy would do with real numbers: `{label, text, from, to, at}`, the band of one standard deviation around
+ * the mean and the number itself as shares of the range that the env takes.
+ */
+export function numberRows(about, moment) {
+  return about.numbers.map((label, index) => {
+    const [mean, std] = [moment.mean?.[index], moment.std?.[index]];
+    if (mean === undefined || mean === null) return { label, text: "–", from: 0, to: 0, at: null };
+    const [low, high] = about.ranges?.[index] ?? [-1, 1];
+    const place = (value) => Math.max(0, Math.min(1, (value - low) / (high - low || 1)));
+    const would = moment.would?.[about.factors?.indexOf(label) ?? index] ?? mean;
+    return { label, text: `${shortNumber(mean)} ± ${shortNumber(std)}`, from: place(mean - std), to: place(mean + std), at: place(would) };
+  });
+}
+
 /** Who drove an episode, in words: "policy 120, you 40". */
 export function driversText(drivers) {
   const names = Object.entries(drivers);

@@ -2,14 +2,15 @@
 
 import { address, getJson, post, remove } from "/web/api.js";
 import { clear, h, icon, iconButton, notify, segmented, setText } from "../dom.js";
-import { ago, integer, sentence, short } from "../format.js";
+import { ago, chosenBy, integer, sentence, short } from "../format.js";
 import { parseOverrides, parseValue } from "./overrides.js";
 
 export function mountRecord(element, app) {
   const place = h("div", { class: "record-page" });
+  let none = false; // whether the folder is known to have no runs
   element.append(place);
   const render = () => {
-    if (!app.run) clear(place, emptyState());
+    if (!app.run) clear(place, none ? noRuns() : emptyState());
     else if (!app.details) clear(place, h("div", { class: "record-grid" }, h("div", { class: "panel skeleton tall" }), h("div", { class: "panel skeleton tall" })));
   };
   app.on("run", render);
@@ -26,6 +27,11 @@ export function mountRecord(element, app) {
     recordings.load();
   });
   app.on("run", () => { shown = null; });
+  app.on("runs", (found) => {
+    if (found.none === none) return;
+    none = found.none;
+    if (!app.run) render();
+  });
   render();
 }
 
@@ -38,6 +44,15 @@ function emptyState() {
       h("li", {}, h("strong", {}, "Pick "), "a run, a checkpoint and a seed"),
       h("li", {}, h("strong", {}, "Record "), "an episode; it is kept with the run"),
       h("li", {}, h("strong", {}, "Step "), "with the arrow keys, or run to the next reward or event")));
+}
+
+function noRuns() {
+  return h("div", { class: "empty" },
+    h("div", { class: "empty-mark" }, icon("record")),
+    h("h2", {}, "No runs yet"),
+    h("p", {}, "Train an agent in a terminal. It appears on the left as soon as it starts, and can be watched and recorded while it trains."),
+    h("pre", { class: "command" }, "gymnast train CartPole-v1:ppo"),
+    h("p", { class: "small" }, "Runs that are kept elsewhere: ", h("code", {}, "gymnast inspect --runs-dir FOLDER")));
 }
 
 function readForm(place) {
@@ -188,7 +203,7 @@ function recordingList(app, { run }) {
     h("button", { type: "button", class: "kept-main", onclick: () => open(one, false), title: "Open" },
       h("span", { class: "kept-top" }, h("strong", { class: "number" }, `return ${short(one.return)}`), h("span", { class: "number" }, `${integer(one.steps)} steps`)),
       h("span", { class: "muted small" }, one.checkpoint === null || one.checkpoint === undefined ? "" : `checkpoint ${integer(one.checkpoint)} · `,
-        `seed ${one.seed} · ${one.stochastic ? "sampled" : "greedy"} · ${ago(one.created)}`)),
+        `seed ${one.seed} · ${chosenBy(one.player, one.stochastic)} · ${ago(one.created)}`)),
     h("button", { type: "button", class: "quiet", title: "Open beside what is open", onclick: () => open(one, true) }, icon("columns"), "beside"),
     iconButton("trash", "Delete this recording", async () => {
       try { await remove(address(["recordings", one.id])); } catch (error) { notify(error.message, "error"); }

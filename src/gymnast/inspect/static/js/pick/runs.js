@@ -44,11 +44,10 @@ export function mountRuns(element, app) {
       if (focused) queueMicrotask(() => fresh.querySelector("button").focus());
       return fresh;
     });
-    if (elements.length !== list.children.length || elements.some((one, index) => list.children[index] !== one)) {
-      clear(list, elements.length ? elements : [nothing(search.value.trim())]);
-    }
+    if (!elements.length) clear(list, nothing(search.value.trim()));
+    else if (elements.length !== list.children.length || elements.some((one, index) => list.children[index] !== one)) clear(list, elements);
     mark();
-    app.emit("runs", runs);
+    app.emit("runs", { runs, none: !total && !search.value.trim() });
   };
   const mark = () => {
     for (const [id, { element: own }] of rows) {
@@ -83,7 +82,7 @@ export function mountRuns(element, app) {
 
 function nothing(query) {
   return query
-    ? h("p", { class: "nothing" }, `No run matches “${query}”. Words of its id, environment, algorithm, status or notes are searched.`)
+    ? h("p", { class: "nothing" }, `No run matches “${query}”. Words of its id, environment, algorithm, seed, status or reason are searched.`)
     : h("div", { class: "nothing" }, h("p", {}, "There are no runs in this folder yet. Train one:"),
       h("pre", {}, "gymnast train CartPole-v1:ppo"), h("p", {}, "It appears here as soon as it starts."));
 }

@@ -2,41 +2,58 @@
 
 import { address, getJson } from "/web/api.js";
 import { clear, colour, h, onTheme } from "../dom.js";
+import { sentence } from "../format.js";
 import { densities, turned } from "./density.js";
 import { CONFIG, heatColours, layout, plotly } from "./plot.js";
 
 export async function mountDistributions(element, run) {
-  const found = await getJson(address(["runs", run, "distributions"]));
-  const names = Array.isArray(found) ? found : found.names ?? [];
+  const kept = () => getJson(address(["runs", run, "distributions"]));
+  const { names, rows: first } = await kept();
   if (!names.length) {
-    clear(element, h("p", { class: "nothing" }, "This run kept no distributions. `observe.distributions` in its config switches them on."));
-    return { destroy() {} };
+    clear(element, h("p", { class: "nothing" }, "This run has kept no distributions. `observe.distributions` in its config switches them on."));
+    return { outdated: async () => (await kept()).names.length > 0 };
   }
+  let known = first; // updates that are drawn
+  let left = false;
   const Plotly = await plotly();
-  const boxes = names.map((entry) => {
-    const name = typeof entry === "string" ? entry : entry.name;
+  const boxes = names.map((name) => {
     const plot = h("div", { class: "plot tall" });
-    const which = h("select", { hidden: true, "aria-label": `Component of ${name}`, onchange: () => drawHeat(Plotly, plot, { ...own.data, z: own.data.parts[which.selectedIndex] }) });
+    const which = h("select", { hidden: true, "aria-label": `Component of ${name}`, onchange: () => drawHeat(Plotly, plot, shown(own)) });
     const own = { name, plot, which };
     own.box = h("section", { class: "panel chart", "aria-label": name, dataset: { distribution: name } }, h("header", {}, h("h3", { class: "mono" }, name), h("span", { class: "spring" }), which), plot);
     return own;
   });
   clear(element, h("div", { class: "chart-grid wide" }, boxes.map(({ box }) => box)));
-  const draw = () => { for (const { data, plot, which } of boxes) if (data) drawHeat(Plotly, plot, data.parts ? { ...data, z: data.parts[Math.max(0, which.selectedIndex)] } : data); };
+  const shown = ({ data, which }) => (data.parts ? { ...data, z: data.parts[Math.max(0, which.selectedIndex)] } : data);
+  const draw = () => { for (const one of boxes) if (one.data) drawHeat(Plotly, one.plot, shown(one)); };
   const leave = onTheme(draw);
-  for (const one of boxes) {
-    getJson(address(["runs", run, "distributions", one.name]))
-      .then((data) => {
-        one.data = data;
-        if (data.parts?.length > 1) {
-          one.which.hidden = false;
-          one.which.replaceChildren(...data.labels.slice(0, data.parts.length).map((label) => h("option", {}, label)));
-        }
-        drawHeat(Plotly, one.plot, data);
-      })
-      .catch((error) => clear(one.plot, h("p", { class: "problem" }, error.message)));
-  }
-  return { destroy() { leave(); for (const { plot } of boxes) Plotly.purge(plot); } };
+  const load = () => Promise.all(boxes.map((one) => getJson(address(["runs", run, "distributions", one.name]))
+    .then((data) => {
+      if (left || one.data?.x.at(-1) === data.x.at(-1)) return;
+      const isNew = !one.data;
+      one.data = data;
+      if (isNew && data.parts?.length > 1) {
+        one.which.hidden = false;
+        one.which.replaceChildren(...data.labels.slice(0, data.parts.length).map((label) => h("option", {}, label)));
+      }
+      drawHeat(Plotly, one.plot, shown(one));
+    })
+    .catch((error) => { if (!one.data) clear(one.plot, h("p", { class: "problem" }, sentence(error.message))); })));
+  load();
+  return {
+    /** The run has moved on: fetch what it has observed since, if anything. */
+    async update() {
+      const { rows } = await kept();
+      if (rows === known) return;
+      known = rows;
+      await load();
+    },
+    destroy() {
+      left = true;
+      leave();
+      for (const { plot } of boxes) Plotly.purge(plot);
+    },
+  };
 }
 
 function drawHeat(Plotly, plot, { x, quantiles, labels, z }) {

@@ -9,8 +9,10 @@ export function plotly() {
     allowStyles();
     const script = document.createElement("script");
     script.src = "/plotly.min.js";
-    script.onload = () => resolve(window.Plotly);
+    const usual = withoutStyles();
+    script.onload = () => { usual(); resolve(window.Plotly); };
     script.onerror = () => {
+      usual();
       loading = null;
       reject(new Error("The charts cannot be drawn: plotly is not installed. Install it with: pip install 'gymnast[inspect]'"));
     };
@@ -29,6 +31,18 @@ function allowStyles() {
     if (name === "style" && this.style) this.style.cssText = value;
     else usual.call(this, name, value);
   };
+}
+
+/**
+ * While its script runs, plotly.js adds a <style> for maps, which the content policy refuses with an error in the
+ * console. No map is drawn here: until the returned function is called, such an element is one without effect.
+ */
+function withoutStyles() {
+  const usual = document.createElement;
+  document.createElement = function createElement(name, ...rest) {
+    return usual.call(this, name === "style" ? "template" : name, ...rest);
+  };
+  return () => { document.createElement = usual; };
 }
 
 export const SERIES = ["series-1", "series-2", "series-3", "series-4", "series-5", "series-6"];

@@ -12,6 +12,11 @@ import { Series } from "./series.js";
 import { mountSettings } from "./settings.js";
 
 const PARTS = [["curves", "Curves"], ["distributions", "Distributions"], ["settings", "Settings"], ["videos", "Videos"], ["report", "Report"], ["review", "Review"]];
+const OUTCOMES = {
+  checkpoint: () => "A checkpoint was saved.",
+  evaluate: (waited, score) => (waited ? `Evaluated: score ${short(score)}.` : "It will be evaluated when it is resumed."),
+  pause: () => "Paused.", resume: () => "Resumed.", stop: () => "Stopped. Everything is saved, and it can be resumed.",
+};
 const CONTROLS = [["checkpoint", "Checkpoint"], ["evaluate", "Evaluate"], ["pause", "Pause"], ["resume", "Resume"], ["stop", "Stop"]];
 
 export function mountTraining(element, app, { onConnection }) {
@@ -114,7 +119,9 @@ export function mountTraining(element, app, { onConnection }) {
     const ended = id === app.run && app.details && message.status && message.status !== app.details.run.status;
     if (id === app.run && (ended || now - lastDetails > 2000)) { lastDetails = now; app.refreshRun(); }
     if (id === app.run) head_.progress(message);
-    if (!inSight || part !== "curves" || !view || !series.has(id)) return;
+    if (!inSight || !view) return;
+    if (part === "distributions" && id === app.run) { moreDistributions(); return; }
+    if (part !== "curves" || !series.has(id)) return;
     if (now < drawAfter) { // what is missed now comes with a later message; the last one is always drawn
       clearTimeout(late);
       late = setTimeout(() => onLive(message), drawAfter - now + 20);
@@ -127,6 +134,18 @@ export function mountTraining(element, app, { onConnection }) {
     await view?.update?.();
     // Drawing takes at most a quarter of the time, also on a slow machine.
     drawAfter = Date.now() + Math.max(700, 3 * (Date.now() - now));
+  };
+
+  let looking = false;
+  const moreDistributions = async () => {
+    if (looking) return;
+    looking = true;
+    const mine = view;
+    try {
+      if (await mine.outdated?.() && view === mine) show();
+      else await mine.update?.();
+    } catch { /* the connection says so already */ }
+    setTimeout(() => { looking = false; }, 2000);
   };
 
   app.on("run", () => { clear(body); built = null; watch(); });
@@ -149,15 +168,19 @@ export function mountTraining(element, app, { onConnection }) {
 function headline(app, element) {
   const steps = h("strong", { class: "number" });
   const bar = h("progress", { max: "1", value: "0", "aria-label": "Share of the budget that is used" });
-  const act = async (action) => {
+  const act = async (action, button) => {
+    button.disabled = true; // the run answers after its update
+    button.setAttribute("aria-busy", "true");
     try {
-      await post(`/api/runs/${encodeURIComponent(app.run)}/control`, { action });
-      notify({ checkpoint: "A checkpoint will be saved after this update.", evaluate: "It will be evaluated after this update.", pause: "Paused after this update.", resume: "Resumed.", stop: "Stopping: everything is saved first." }[action]);
+      const { waited, score } = await post(`/api/runs/${encodeURIComponent(app.run)}/control`, { action });
+      notify(OUTCOMES[action](waited, score));
     } catch (error) { notify(error.message, "error"); }
+    button.disabled = false;
+    button.removeAttribute("aria-busy");
     setTimeout(() => app.refreshRun(), 600);
   };
   const buttons = CONTROLS.map(([action, label]) => h("button", {
-    type: "button", dataset: { action }, class: action === "stop" ? "danger" : "", onclick: () => (action !== "stop" || confirm("Stop this run? It is saved first and can be resumed.")) && act(action),
+    type: "button", dataset: { action }, class: action === "stop" ? "danger" : "", onclick: ({ currentTarget }) => (action !== "stop" || confirm("Stop this run? It is saved first and can be resumed.")) && act(action, currentTarget),
   }, label));
   const figures = h("dl", { class: "figures" });
   element.append(figures, h("div", { class: "budget" }, steps, bar), h("div", { class: "controls", role: "group", "aria-label": "Control of the live run" }, buttons));

@@ -41,6 +41,11 @@ export function factors(choices, actionNames = []) {
   return found;
 }
 
+/** A label that is broken between its words where it is too long for one line. */
+function breakable(label) {
+  return label.split(/(?<=[+_/])/).flatMap((word, index) => (index ? [h("wbr"), word] : [word]));
+}
+
 /** For one factor's probabilities: which was chosen, which is likeliest. */
 export function marks(probabilities, from, count, chosen) {
   let greedy = 0;
@@ -64,7 +69,7 @@ function choiceBars(element, recording, choices) {
       const fill = h("i");
       const share = h("span", { class: "number" });
       const tags = h("span", { class: "tags" });
-      const line = h("div", { class: "bar", role: "listitem" }, h("span", { class: "name", title: label }, label),
+      const line = h("div", { class: "bar", role: "listitem" }, h("span", { class: "name", title: label }, breakable(label)),
         h("span", { class: "track" }, fill, tags), share);
       list.append(line);
       return { fill, share, tags, line };

@@ -17,7 +17,7 @@ export function mountFrame(element, store) {
   let [width, height] = [0, 0]; // measured when they change: asking at every step would lay the page out again
   let direction = 1;
 
-  const draw = (picture) => {
+  const draw = ({ row, picture }) => {
     if (!width) [width, height] = [canvas.clientWidth, canvas.clientHeight];
     const context = fitCanvas(canvas, width, height);
     context.clearRect(0, 0, width, height);
@@ -26,18 +26,15 @@ export function mountFrame(element, store) {
     context.imageSmoothingEnabled = scale < 1 || picture.width > 320;
     context.imageSmoothingQuality = "medium";
     context.drawImage(picture, (width - w) / 2, (height - hgt) / 2, w, hgt);
-    canvas.dataset.row = String(cache.shown);
+    canvas.dataset.row = String(row);
   };
   const show = (step) => {
     if (step !== last) direction = step < last ? -1 : 1;
     last = step;
-    const picture = cache.get(Math.min(step, frames.count - 1), direction);
-    if (picture) draw(picture); // until it is decoded the one before stays: no flicker
+    const found = cache.get(Math.min(step, frames.count - 1), direction);
+    if (found) draw(found); // until it is decoded the one before stays: no flicker
   };
-  cache.onReady = () => {
-    const picture = cache.peek(cache.shown);
-    if (picture) draw(picture);
-  };
+  cache.onReady = draw;
   show(store.step);
   const leave = [store.subscribe(show), onResize(element, () => { width = 0; show(store.step); })];
   return { destroy() { leave.forEach((fn) => fn()); cache.close(); } };

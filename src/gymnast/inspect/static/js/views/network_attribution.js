@@ -2,10 +2,11 @@
 
 import { rowOf } from "/web/wire.js";
 import { clear, h, setText } from "../dom.js";
-import { number } from "../format.js";
+import { number, sentence } from "../format.js";
 import { drawOverlay, nothing, palette, pixels, pointer } from "./network_draw.js";
 import { boxOf, heatRgba, pictureRgba, scaleOf, spread, strongest, sumFrames, unitAt } from "./network_maths.js";
 
+const ENDED = "The episode ended here: no action was taken that could be explained. Choose the value, or another step.";
 const MOST_BARS = 24;
 const BESIDE_PICTURE = 6; // where the pixels are drawn already
 
@@ -26,20 +27,31 @@ export function mountAttribution(body, context, extra) {
   let frame = -1; // which stacked frame is shown: -1 is all of them on the newest
   let placeOf = null;
 
-  const message = (text) => { shown = null; clear(frames); clear(bars, nothing(text)); setText(line, ""); setText(state, ""); blank(); };
+  const message = (text) => { shown = null; clear(frames); clear(bars, nothing(text)); setText(line, ""); setText(state, ""); legend.hidden = true; blank(); };
   const blank = () => canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
-  const failed = (error) => message(error.message);
+  const failed = (error) => message(sentence(error.message));
+  /** Nothing was decided at this row: what the policy saw then, with nothing on it. */
+  const ended = () => {
+    questions.drop("heat");
+    message(ENDED);
+    if (!images.length) return;
+    questions.soon("picture", { kind: "input", step: store.step }, (input) => {
+      const pictures = stacked(input, images[0].name);
+      shown = { picture: pictures.at(-1), heats: [], size: [pictures.at(-1).height, pictures.at(-1).width], row: store.step };
+      draw();
+    }, () => {});
+  };
 
   const draw = () => {
     if (!shown?.picture || !canvas.clientWidth) return;
     const colours = { ...palette(), positiveOnly: choice.positiveOnly };
     const values = shown.heats[Math.max(0, frame < 0 ? 0 : frame + 1)] ?? shown.heats[0];
-    const limit = scaleOf(values, shown.exact ? 1 : 0.997, choice.positiveOnly);
-    const heat = pixels(heatRgba(values, limit, colours), shown.size[1], shown.size[0]);
+    const limit = values ? scaleOf(values, shown.exact ? 1 : 0.997, choice.positiveOnly) : 0;
+    const heat = values ? pixels(heatRgba(values, limit, colours), shown.size[1], shown.size[0]) : null;
     const picture = frame >= 0 && shown.pictures ? shown.pictures[frame] : shown.picture;
     placeOf = drawOverlay(canvas, picture, heat, choice.opacity, box());
     canvas.dataset.row = String(shown.row);
-    setText(state, `full colour at ±${number(limit)}`);
+    setText(state, values ? `full colour at ±${number(limit)}` : "");
   };
 
   const box = () => {
@@ -52,7 +64,8 @@ export function mountAttribution(body, context, extra) {
     const { arrays, meta } = answer;
     const at = answer.byRow ??= new Map(Array.from(arrays.rows.data, (row, index) => [row, index]));
     const index = at.get(store.step);
-    if (index === undefined) { message("The episode ended here: no action was taken that could be explained. Choose the value, or another step."); return; }
+    if (index === undefined) { ended(); return; }
+    legend.hidden = false;
     const [height, width] = meta.image;
     const heat = spread(rowOf(arrays.maps, index), arrays.maps.shape.slice(1), meta.layer.field, height, width);
     const use = (picture, pictures) => {
@@ -76,6 +89,7 @@ export function mountAttribution(body, context, extra) {
 
   const showParts = (answer) => {
     const { arrays, texts, meta } = answer;
+    legend.hidden = false;
     const image = meta.parts.find((part) => arrays[`heat/${part.name}`]);
     if (image) {
       const heat = arrays[`heat/${image.name}`];
@@ -115,6 +129,7 @@ export function mountAttribution(body, context, extra) {
     const done = (show) => (answer) => { body.classList.remove("late"); show(answer); };
     const bad = (error) => { body.classList.remove("late"); failed(error); };
     if (method === "grad_cam") questions.soon("heat", layer ? { kind: method, target, layer } : { kind: method, target }, done(showCam), bad);
+    else if (target === "action" && store.recording.isLast(store.step)) { body.classList.remove("late"); ended(); }
     else questions.soon("heat", { kind: method, target, baseline, step: store.step }, done(showParts), bad);
     if (!shown) setText(state, "computing …");
   };

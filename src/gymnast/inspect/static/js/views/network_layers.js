@@ -2,7 +2,7 @@
 
 import { rowOf } from "/web/wire.js";
 import { clear, h, segmented, setText } from "../dom.js";
-import { integer, number } from "../format.js";
+import { integer, number, sentence } from "../format.js";
 import { drawMosaic, nothing, palette, pixels, pointer } from "./network_draw.js";
 import { blendRgba, pictureRgba, scaleOf, strongestInput, winner } from "./network_maths.js";
 
@@ -31,6 +31,9 @@ export function mountLayers(body, context, extra) {
   };
 
   const show = () => {
+    const none = answer && !select.options.length;
+    for (const one of [select, modes, canvas]) one.hidden = Boolean(none);
+    if (none) { setText(line, "The network has no hidden layer: its outputs are sums of what it reads."); return; }
     const layer = maps.get(choice.selected.layer);
     for (const button of modes.querySelectorAll("button")) {
       button.disabled = (button.dataset.value === "winners" && !layer) || (button.dataset.value === "filters" && !layer?.filters);
@@ -39,7 +42,7 @@ export function mountLayers(body, context, extra) {
     if (mode === "filters") questions.soon("filters", { kind: "filters", layer: layer.name }, (found) => drawFilters(found, layer), failed);
     else drawActivations();
   };
-  const failed = (error) => setText(line, error.message);
+  const failed = (error) => setText(line, sentence(error.message));
 
   const drawActivations = () => {
     if (!answer || !choice.selected.layer) return;
