@@ -112,6 +112,34 @@ def test_start_watch_stop_resume(own: Serving) -> None:
 
 
 @pytest.mark.slow
+def test_watch_run_returns_as_soon_as_the_run_ends(own: Serving) -> None:
+    """Long before the time that it may wait: nothing else can have changed."""
+    quiet = {**NEVER_SOLVED, "eval.every": 10_000_000, "observe.alerts": False}
+    order = {"reference": "CartPole-v1:ppo", "overrides": quiet, "max_env_steps": 100_000, "on": "none"}
+    run = call(own, "start_training", **order)["run"]
+    now = call(own, "watch_run", run=run, wait_seconds=45)
+    while now["state"] in ("starting", "running"):
+        assert now["changed"], "it waits for something to happen"
+        now = call(own, "watch_run", run=now["run"], wait_seconds=45)
+    assert now["state"] in ("finished", "solved")
+    assert now["changed"] == f"the run is {now['state']}"
+
+
+@pytest.mark.slow
+def test_start_training_with_actors(own: Serving) -> None:
+    order = {
+        "reference": "CartPole-v1:ppo",
+        "overrides": NEVER_SOLVED,
+        "max_env_steps": 4096,
+        "on": "local:2",
+    }
+    started = call(own, "start_training", **order)
+    now = watched(own, started["run"])
+    assert now["state"] == "finished", now
+    assert api.run_settings(now["run"], runs_dir=own.runs_dir)["cluster.actors"] == 2
+
+
+@pytest.mark.slow
 def test_start_training_like_a_run(own: Serving) -> None:
     wrong = {"algo.lr": 0.9, "algo.gamma": 0.95}
     first = api.train("CartPole-v1:ppo", overrides=wrong, max_env_steps=4000, runs_dir=own.runs_dir)
@@ -138,6 +166,9 @@ def test_start_training_like_a_run(own: Serving) -> None:
         ({"reference": "CartPole-v1:ppo", "init_from": "nothing"}, "no run"),
         ({"reference": "CartPole-v1:ppo", "steps": 10}, "no argument 'steps'"),
         ({"reference": "CartPole-v1"}, "variants"),
+        ({"reference": "CartPole-v1:ppo", "on": "modal"}, "costs money"),
+        ({"reference": "CartPole-v1:ppo", "on": "ray://10.0.0.1:10001"}, "with --trust"),
+        ({"reference": "CartPole-v1:ppo", "on": "locall:2"}, "did you mean"),
     ],
 )
 def test_start_training_refuses(own: Serving, arguments: dict[str, Any], message: str) -> None:

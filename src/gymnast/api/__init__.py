@@ -117,6 +117,7 @@ if TYPE_CHECKING:
     from gymnast.api.inspector import inspector_server as inspector_server
     from gymnast.api.jobs import Job as Job
     from gymnast.api.jobs import job_address as job_address
+    from gymnast.api.jobs import job_sweep as job_sweep
     from gymnast.api.jobs import list_jobs as list_jobs
     from gymnast.api.jobs import read_job as read_job
     from gymnast.api.jobs import start_job as start_job
@@ -243,7 +244,7 @@ if TYPE_CHECKING:
 
 _PUBLIC: dict[str, str] = {  # module → the names it offers
     "actors": "create_actor_token serve_actors",
-    "jobs": "Job job_address list_jobs read_job start_job stop_job",
+    "jobs": "Job job_address job_sweep list_jobs read_job start_job stop_job",
     "logs": "LogPage read_log",
     "outside": "check_outside_config check_reference check_settings outside_checkpoint outside_run",
     "series": "MetricSeries match_metrics metric_keys metric_rows read_series",
