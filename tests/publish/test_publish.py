@@ -89,6 +89,7 @@ def test_pulled_run_opens_with_everything(
     assert again.mean_return == done.mean_return  # the same weights, the same episodes
     assert again.env_steps == done.checkpoint
     assert len(api.record_trace(arrived.run, runs_dir=runs, frames=False)) > 0
+    assert api.play(arrived.run, where="headless", episodes=1, runs_dir=runs).run == arrived.run
     assert api.record_video(arrived.run, max_steps=20, runs_dir=runs).path.is_file()
     weights = api.load_policy(arrived.run, runs_dir=runs).arrays()
     assert weights.keys() == api.load_policy(reference).arrays().keys()
