@@ -166,6 +166,7 @@ def test_start_training_like_a_run(own: Serving) -> None:
         ({"reference": "CartPole-v1:ppo", "init_from": "nothing"}, "no run"),
         ({"reference": "CartPole-v1:ppo", "steps": 10}, "no argument 'steps'"),
         ({"reference": "CartPole-v1"}, "variants"),
+        ({"reference": "Cartpole"}, "did you mean 'CartPole-v1'"),
         ({"reference": "CartPole-v1:ppo", "on": "modal"}, "costs money"),
         ({"reference": "CartPole-v1:ppo", "on": "ray://10.0.0.1:10001"}, "with --trust"),
         ({"reference": "CartPole-v1:ppo", "on": "locall:2"}, "did you mean"),
@@ -268,6 +269,9 @@ def test_diagnose_and_suggest(trained: Any) -> None:
     changes = call(trained.serving, "suggest_changes", run=trained.bad)
     assert any(change["override"].startswith("algo.lr=") for change in changes["changes"])
     assert changes["start"]["like_run"] == trained.bad
+    assert all(one["overrides"] and one["why"] for one in changes["tuner"])
+    unsolved = call(trained.serving, "suggest_changes", run=trained.good)
+    assert unsolved["tuner"], "it ended below the threshold, whatever its alerts say"
     for tool in ("diagnose_run", "suggest_changes"):
         with pytest.raises(Failed, match="no run 'zzz'"):
             call(trained.serving, tool, run="zzz")
@@ -357,7 +361,7 @@ def test_publish_is_a_dry_run_unless_the_user_agrees(trained: Any) -> None:
     assert done["state"] == "done", done
     assert done["result"]["url"] is None
     assert "# " in done["result"]["card"]
-    with pytest.raises(Failed, match="needs the user's word"):
+    with pytest.raises(Failed, match=r"^uploading needs the user's word"):
         call(trained.serving, "publish", run=trained.good, dry_run=False)
     with pytest.raises(Failed, match="no run"):
         call(trained.serving, "publish", run="zzz")

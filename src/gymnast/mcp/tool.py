@@ -63,6 +63,8 @@ class OwnTool(Tool):
             cause = error.__cause__
             if isinstance(cause, ValidationError):
                 raise ToolError(_wrong_arguments(self.name, cause)) from cause
+            if isinstance(cause, ToolError):  # of a question to the user
+                raise cause from None
             if isinstance(cause, GymnastError):
                 raise ToolError(redact(str(cause))[:_LONGEST_ERROR]) from cause
             raise

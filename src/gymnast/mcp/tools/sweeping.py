@@ -83,6 +83,7 @@ class SweepTools:
             name = api.check_reference(reference, config_dirs=serving.config_dirs, trust=serving.trust)
             texts = as_texts(api.check_settings(overrides, trust=serving.trust))
             texts += [] if max_env_steps is None else [f"budget.env_steps={max_env_steps}"]
+            api.check_loads(name, texts, config_dirs=serving.config_dirs, trust=serving.trust)
             order |= {"what": name, "overrides": texts, "trials": trials, "objective": objective or None}
             order |= {"config_dirs": [str(folder) for folder in serving.config_dirs]}
             words += [name, *texts, "--trials", str(trials)]

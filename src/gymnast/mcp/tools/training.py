@@ -69,6 +69,7 @@ class TrainingTools:
             reference, texts = again.reference, list(again.overrides)
         else:
             api.check_reference(reference, config_dirs=serving.config_dirs, trust=serving.trust)
+            api.check_loads(reference, texts, config_dirs=serving.config_dirs, trust=serving.trust)
         start = api.outside_checkpoint(init_from, runs_dir=serving.runs_dir) if init_from else None
         return self._begin(
             called,
