@@ -84,10 +84,9 @@ def test_validate_config(own: Serving) -> None:
 
 
 def test_start_watch_stop_resume(own: Serving) -> None:
-    began = time.monotonic()
     order = {"reference": "CartPole-v1:ppo", "overrides": NEVER_SOLVED, "seed": 5}
     started = call(own, "start_training", **order, max_env_steps="2M", wall_time="5m")
-    assert time.monotonic() - began < 4  # of which the client itself takes a part
+    assert started["state"] in ("starting", "running")  # nobody waited for its end
     assert started["command"].startswith(
         "gymnast train CartPole-v1:ppo stop.eval_return=null eval.every=50000 seed=5 --max-env-steps"
     )
@@ -192,10 +191,9 @@ def test_only_so_many_trainings(tmp_path: Path) -> None:
 
 
 def test_watch_run(trained: Any) -> None:
-    began = time.monotonic()
     now = call(trained.serving, "watch_run", run=trained.good, wait_seconds=45)
-    assert time.monotonic() - began < 5  # it has ended: there is nothing to wait for
     assert now["state"] in ("finished", "solved")
+    assert now["changed"] == f"the run is {now['state']}"  # known at once: there is nothing to wait for
     assert now["solved_at"] == 475
     assert "train/return/mean" in now["metrics"]
     assert now["log"]
@@ -300,9 +298,8 @@ def test_evaluate_and_watch_job(trained: Any) -> None:
     assert done["result"]["episodes"] == 4
     again = call(trained.serving, "watch_job", job=done["job"])
     assert again["result"] == done["result"]
-    began = time.monotonic()
     started = call(trained.serving, "evaluate", run=f"{trained.good}/@last", episodes=50, wait_seconds=0)
-    assert time.monotonic() - began < 2
+    assert started["state"] == "working"
     assert call(trained.serving, "watch_job", job=started["job"], wait_seconds=45)["state"] == "done"
     wrong = call(trained.serving, "evaluate", run=trained.good, overrides={"env.n_envz": 1}, wait_seconds=45)
     assert wrong["state"] == "failed"
