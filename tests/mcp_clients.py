@@ -17,6 +17,7 @@ from gymnast.mcp.server import build_server
 from gymnast.mcp.serving import Serving
 from mcp import Client, StdioServerParameters
 
+MOST_OF_AN_ANSWER = 20_000  # characters, by default; about 5,000 tokens
 SOURCE = str(Path(gymnast.__file__).parent.parent)
 
 
@@ -38,7 +39,11 @@ def call(serving: Serving, tool: str, /, **arguments: Any) -> dict[str, Any]:
     async def session(client: Client) -> CallToolResult:
         return await client.call_tool(tool, arguments)
 
-    return answer(in_memory(serving, session))
+    result = in_memory(serving, session)
+    if arguments.get("detail") != "full" and arguments.get("limit", 0) < 100:
+        shown = "".join(block.text for block in result.content if block.type == "text")
+        assert len(shown) < MOST_OF_AN_ANSWER, (tool, arguments, len(shown))  # of errors, too
+    return answer(result)
 
 
 # One server for all clients of a test, as in a real process.

@@ -55,6 +55,15 @@ class UntrustedRun(GymnastError):
         )
 
 
+class RunElsewhere(GymnastError):
+    """A run that is not here, and whence it can be pulled; a terminal is asked whether it should be."""
+
+    def __init__(self, message: str, source: str, root: Path, *, is_certain: bool) -> None:
+        super().__init__(message)
+        self.source, self.root = source, root
+        self.is_certain = is_certain  # whether a run was meant, and not an environment of a like name
+
+
 class MissingExtra(GymnastError):
     """A feature needs an optional dependency that is not installed."""
 

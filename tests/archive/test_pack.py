@@ -13,6 +13,7 @@ import pytest
 
 from gymnast import api
 from gymnast.errors import GymnastError, UntrustedRun
+from gymnast.recordings.store import load_recording, save_recording
 from gymnast.runs.files import sha256
 from gymnast.runs.registry import entries
 from gymnast.runs.store import RunFolder
@@ -149,6 +150,27 @@ def test_foreign_files_and_links_stay_behind(copied: RunFolder, tmp_path: Path, 
     arrived = api.unpack_run(done.path, runs_dir=runs)
     assert not (arrived.path / "notes.txt").exists()
     assert not os.path.lexists(arrived.path / "report/leak.png")
+
+
+def test_recordings_travel_and_open_under_the_id_that_the_run_gets(
+    copied: RunFolder, tmp_path: Path, runs: Path
+) -> None:
+    trace = api.record_trace(copied.path, frames=True)
+    kept = save_recording(
+        copied, trace, tuple(trace.pictures), "image/png", bounds={}, overrides={"env.max_steps": 9}
+    )
+    (copied.recordings / ".new-0f3a9c2144").mkdir()  # of a process that was killed
+    done = api.pack_run(copied.path, tmp_path / "x.zip")
+    assert done.left_out == ()
+    arrived = api.unpack_run(done.path, runs_dir=runs)
+    (found,) = api.list_recordings(arrived.run, runs_dir=runs)
+    assert (found.id, found.steps) == (kept.id, kept.steps)
+    again = api.unpack_run(done.path, runs_dir=runs, new_id=True)
+    (moved,) = api.list_recordings(again.run, runs_dir=runs)
+    assert moved.run == again.run != copied.id
+    opened = load_recording(RunFolder(again.path), moved.id.rpartition("-")[2])
+    assert opened.pictures == tuple(trace.pictures)
+    assert opened.trace.returns == trace.returns
 
 
 def test_config_that_names_code_is_not_trusted_once_unpacked(copied: RunFolder, tmp_path: Path) -> None:

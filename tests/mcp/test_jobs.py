@@ -13,6 +13,7 @@ import pytest
 from gymnast import api
 from gymnast.errors import GymnastError
 from gymnast.runs.jobs import create_job, job_folders, open_job
+from mcp_clients import call
 
 
 def ended(job: str, runs_dir: Path, seconds: float = 30) -> api.Job:
@@ -59,6 +60,25 @@ def test_a_wrong_order_fails_with_its_message(trained: Any) -> None:
     assert (failed.state, failed.error) == ("failed", "episodes must be at least 1, got 0")
     with pytest.raises(GymnastError, match="no kind of job 'evaluat'"):
         api.start_job("evaluat", trained.good, {}, runs_dir=folder)
+
+
+def test_an_error_inside_a_job_leaks_nothing(trained: Any, tmp_path: Path) -> None:
+    """Of a crash its text and its output are the user's; a model hears that there was one."""
+    job = create_job(trained.serving.runs_dir, {"kind": "evaluate", "created": "2026"})
+    job.output_path.write_text("Traceback: the secret inside\n")
+    job.finish({"error": "unexpected RuntimeError: the secret inside (/home/ada/x.py)", "crashed": True})
+    assert "secret" in str(api.read_job(job.id, runs_dir=trained.serving.runs_dir).error)
+    shown = call(trained.serving, "watch_job", job=job.id)
+    assert shown["state"] == "failed"
+    assert "failed by an error inside" in shown["error"]
+    assert "secret" not in str(shown)
+
+
+def test_a_crash_in_a_job_is_marked_as_one(trained: Any) -> None:
+    folder = trained.serving.runs_dir
+    wrong = {"reference": trained.good, "no_such_argument": 1}
+    failed = ended(api.start_job("evaluate", trained.good, wrong, runs_dir=folder).id, folder)
+    assert (failed.state, failed.crashed) == ("failed", True)
 
 
 @pytest.mark.parametrize("name", ["", "..", "job-../../ab", "/etc", "job-ABCDEFGH", "job-aaaaaaaa"])

@@ -39,9 +39,8 @@ def test_an_assistant_trains_evaluates_and_compares(tmp_path: Path) -> None:
     async def session() -> None:
         async with Client(server_process(tmp_path)) as client:
             assert "start_training" in (client.instructions or "")
-            began = time.monotonic()
             started = await ask(client, "start_training", reference="CartPole-v1:ppo")
-            assert time.monotonic() - began < 3
+            assert started["state"] in ("starting", "running")
             other = await ask(
                 client,
                 "start_training",
@@ -204,9 +203,8 @@ def test_a_client_that_gives_up_waiting_can_ask_again(tmp_path: Path) -> None:
             with anyio.move_on_after(0.3) as waiting:
                 await client.call_tool("watch_run", {"run": run, "wait_seconds": 45})
             assert waiting.cancelled_caught
-            began = time.monotonic()
-            assert (await ask(client, "list_runs"))["runs"][0]["state"] == "running"
-            assert time.monotonic() - began < 10
+            with anyio.fail_after(40):  # less than what the wait would still have taken
+                assert (await ask(client, "list_runs"))["runs"][0]["state"] == "running"
             assert (await ask(client, "stop_training", run=run))["state"] == "interrupted"
 
     anyio.run(session)

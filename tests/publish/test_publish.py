@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from gymnast import api
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, RunElsewhere
 from gymnast.runs.files import sha256
 from gymnast.runs.store import RunFolder
 from hub_server import OWNER, TOKEN, HubServer, sha_of
@@ -88,6 +89,7 @@ def test_pulled_run_opens_with_everything(
     assert again.mean_return == done.mean_return  # the same weights, the same episodes
     assert again.env_steps == done.checkpoint
     assert len(api.record_trace(arrived.run, runs_dir=runs, frames=False)) > 0
+    assert api.play(arrived.run, where="headless", episodes=1, runs_dir=runs).run == arrived.run
     assert api.record_video(arrived.run, max_steps=20, runs_dir=runs).path.is_file()
     weights = api.load_policy(arrived.run, runs_dir=runs).arrays()
     assert weights.keys() == api.load_policy(reference).arrays().keys()
@@ -177,5 +179,48 @@ def test_missing_run_names_the_command_that_brings_it(
     publish(trained)
     with pytest.raises(GymnastError, match=f"gymnast pull hf:{REPO}"):
         api.evaluate(trained.id, runs_dir=tmp_path)
-    with pytest.raises(GymnastError, match="gymnast pull hf:other/model"):
-        api.evaluate("hf:other/model", runs_dir=tmp_path)
+    with pytest.raises(RunElsewhere, match=f"run {trained.id} can be brought back: gymnast pull hf:{REPO}"):
+        api.evaluate(f"{trained.id[:4]}/@best", runs_dir=tmp_path)
+    with pytest.raises(RunElsewhere, match="gymnast pull hf:other/model"):
+        api.evaluate("hf:other/model/@best", runs_dir=tmp_path)
+    with pytest.raises(RunElsewhere, match=f"gymnast pull hf:{REPO}"):
+        api.play(trained.id, where="headless", episodes=1, runs_dir=tmp_path)
+    with pytest.raises(GymnastError, match="write wandb:ENTITY/PROJECT/RUN"):
+        api.diagnose("wandb:ada/x", runs_dir=tmp_path)
+    pulled = api.pull_run(f"hf:{REPO}", runs_dir=tmp_path)
+    assert api.find_run(f"hf:{REPO}", runs_dir=tmp_path).id == pulled.run
+    assert api.evaluate(f"hf:{REPO}/@best", episodes=1, runs_dir=tmp_path).episodes == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_terminal_is_asked_whether_to_pull(
+    trained: RunFolder, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    monkeypatch.setenv("GYMNAST_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    publish(trained)
+    runs = tmp_path / "runs"
+    code, said = on_terminal(answer, "eval", trained.id, "--episodes", "2", "--runs-dir", runs)
+    assert f"pull it from hf:{REPO} now?" in said
+    assert code == (0 if answer == "y" else 2), said
+    assert (runs / trained.id).exists() == (answer == "y")
+    assert ("episodes 2" in said) == (answer == "y")
+
+
+def on_terminal(answer: str, *words: str | Path) -> tuple[int, str]:
+    """A command on a terminal of its own, and the answer to the question that it asks."""
+    import pty
+
+    own, other = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gymnast", *map(str, words)], stdin=other, stdout=other, stderr=other
+    )
+    os.close(other)
+    os.write(own, f"{answer}\n".encode())  # it lies there until it is read
+    said = b""
+    with suppress(OSError):  # the other end is closed
+        while piece := os.read(own, 4096):
+            said += piece
+    os.close(own)
+    return process.wait(60), said.decode(errors="replace")

@@ -152,7 +152,26 @@ def test_run_that_trains(copied: RunFolder, hub: HubServer) -> None:
 def test_half_copied_run(copied: RunFolder, hub: HubServer) -> None:
     for path in copied.checkpoints.glob("*.policy.safetensors"):
         path.unlink()
-    with pytest.raises(GymnastError, match=r"damaged.*copy it again") as error:
+    with pytest.raises(GymnastError, match=r"damaged.*copy the run again") as error:
+        publish(copied)
+    assert error.value.exit_code == 2
+    assert hub.steps == []
+
+
+def test_lost_best_checkpoint_is_not_replaced_by_another(copied: RunFolder, hub: HubServer) -> None:
+    best = next(one.env_steps for one in api.show_run(copied.path).checkpoints if one.best)
+    other = next(one.env_steps for one in api.show_run(copied.path).checkpoints if not one.best)
+    (copied.checkpoints / f"{best:012}.policy.safetensors").unlink()
+    with pytest.raises(GymnastError, match=rf"checkpoint {best} .*is missing; copy the run again, or name"):
+        publish(copied)
+    assert hub.steps == []
+    named = api.publish_run(f"{copied.path}/{other}", episodes=2, video=False)
+    assert named.checkpoint == other
+
+
+def test_run_without_its_config(copied: RunFolder, hub: HubServer) -> None:
+    copied.config_path.unlink()
+    with pytest.raises(GymnastError, match=r"has no config.yaml: .*copy it again") as error:
         publish(copied)
     assert error.value.exit_code == 2
     assert hub.steps == []

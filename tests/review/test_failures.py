@@ -167,12 +167,10 @@ def test_a_redirect_to_another_host_is_not_followed(run: RunFolder, monkeypatch:
 
 
 def test_a_slow_server(run: RunFolder) -> None:
-    with llm_server(silent(3.0)) as server:
+    with llm_server(silent(30.0)) as server:
         endpoint = api.review_endpoint(model="m", base_url=f"{server.url}/v1")
-        began = time.monotonic()
         with pytest.raises(api.ReviewFailed, match=r"did not answer within 0.3 s: --timeout gives it longer"):
             api.review_runs(run.path, endpoint=endpoint, timeout=0.3)
-        assert time.monotonic() - began < 2.5
         assert len(server.questions) == 1  # it stays slow
 
 

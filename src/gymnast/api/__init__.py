@@ -117,6 +117,7 @@ if TYPE_CHECKING:
     from gymnast.api.inspector import inspector_server as inspector_server
     from gymnast.api.jobs import Job as Job
     from gymnast.api.jobs import job_address as job_address
+    from gymnast.api.jobs import job_sweep as job_sweep
     from gymnast.api.jobs import list_jobs as list_jobs
     from gymnast.api.jobs import read_job as read_job
     from gymnast.api.jobs import start_job as start_job
@@ -132,6 +133,7 @@ if TYPE_CHECKING:
     from gymnast.api.networks import describe_network as describe_network
     from gymnast.api.networks import load_policy as load_policy
     from gymnast.api.networks import load_task_policy as load_task_policy
+    from gymnast.api.outside import check_loads as check_loads
     from gymnast.api.outside import check_outside_config as check_outside_config
     from gymnast.api.outside import check_reference as check_reference
     from gymnast.api.outside import check_settings as check_settings
@@ -243,9 +245,10 @@ if TYPE_CHECKING:
 
 _PUBLIC: dict[str, str] = {  # module → the names it offers
     "actors": "create_actor_token serve_actors",
-    "jobs": "Job job_address list_jobs read_job start_job stop_job",
+    "jobs": "Job job_address job_sweep list_jobs read_job start_job stop_job",
     "logs": "LogPage read_log",
-    "outside": "check_outside_config check_reference check_settings outside_checkpoint outside_run",
+    "outside": "check_loads check_outside_config check_reference check_settings outside_checkpoint"
+    " outside_run",
     "series": "MetricSeries match_metrics metric_keys metric_rows read_series",
     "state": "current_alerts last_metrics run_settings",
     "suggestions": "Suggestion repeated suggest_changes",

@@ -11,7 +11,7 @@ from gymnast.audit import audit
 from gymnast.audit.audit import RewardAudit
 from gymnast.audit.text import audit_text
 from gymnast.config.load import ResolvedConfig, SeveralVariantsError, load_config
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, RunElsewhere
 from gymnast.runs.files import make_folder, users_place, write_atomic
 from gymnast.runs.references import find_run, parse_reference
 from gymnast.runs.store import RunFolder, runs_root
@@ -27,6 +27,8 @@ def names_a_run(reference: str, runs_dir: str | Path | None = None) -> bool:
         return True
     try:
         find_run(runs_root(runs_dir), parse_reference(reference)[0])
+    except RunElsewhere as error:
+        return error.is_certain
     except GymnastError:
         return False
     return True

@@ -33,6 +33,7 @@ def diagnose(source: str | Path | Run = "@last", *, runs_dir: str | Path | None 
     events (of CleanRL, or any that uses one of these libraries' names). A folder may hold one of them."""
     from gymnast.metrics.alerts.foreign.diagnose import diagnose_files, files_in
     from gymnast.runs.diagnosis import diagnose_run
+    from gymnast.runs.elsewhere import is_elsewhere
     from gymnast.runs.store import RunFolder
 
     if isinstance(source, Run):
@@ -48,7 +49,8 @@ def diagnose(source: str | Path | Run = "@last", *, runs_dir: str | Path | None 
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise GymnastError(f"{source} cannot be read: {reason or error}") from error
-    if path.suffix or (len(path.parts) > 1 and not path.is_dir()):  # no run has a name like this
+    named = is_elsewhere(str(source))
+    if not named and (path.suffix or (len(path.parts) > 1 and not path.is_dir())):  # no run is called so
         beside = [other.name for other in path.parent.glob("*.csv")] if path.parent.is_dir() else []
         raise GymnastError(f"no file or folder {source}{did_you_mean(path.name, beside)}")
     return diagnose_run(folder_of(source, runs_dir))

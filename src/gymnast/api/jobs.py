@@ -29,6 +29,7 @@ from gymnast.runs.jobs import JobFolder, create_job, job_folders, open_job
 from gymnast.runs.store import now, runs_root
 
 _ADDRESS = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):\d+\S*")
+_SWEEP = re.compile(r"^sweep ([a-z][a-z0-9]{3,11}) is worked on$", re.MULTILINE)
 State = Literal["working", "done", "failed", "stopped"]
 _LAST_CHARACTERS = 2000  # of what a failed job printed
 _STARTS_WITHIN = 30.0  # seconds; a process that has not announced itself by then never will
@@ -47,6 +48,7 @@ class Job:
     result: dict[str, Any] | None = None
     error: str | None = None
     output: str = ""  # the end of what it printed
+    crashed: bool = False  # failed by an error that nobody foresaw, not by what it was asked
 
 
 def start_job(
@@ -102,6 +104,12 @@ def job_address(job: str, *, runs_dir: str | Path | None = None) -> str:
     return found[0] if found else ""
 
 
+def job_sweep(job: str, *, runs_dir: str | Path | None = None) -> str:
+    """The id of the sweep that a job works on, as it printed it; empty before it has."""
+    found = _SWEEP.search(open_job(runs_root(runs_dir), job).output())
+    return found[1] if found else ""
+
+
 def _read(job: JobFolder) -> Job:
     order, result, process = job.order(), job.result(), job.process()
     said: dict[str, Any] = {
@@ -118,7 +126,8 @@ def _read(job: JobFolder) -> Job:
         return Job(**said, state="stopped")
     if "error" in result:
         output = redact(job.output())[-_LAST_CHARACTERS:]
-        return Job(**said, state="failed", error=str(result["error"]), output=output)
+        crashed = result.get("crashed") is True
+        return Job(**said, state="failed", error=str(result["error"]), output=output, crashed=crashed)
     return Job(**said, state="done", result=result.get("result"))
 
 
@@ -145,7 +154,7 @@ def main(root: str, job_id: str) -> None:
         job.finish({"error": redact(str(error))})
         sys.exit(error.exit_code)
     except Exception as error:
-        job.finish({"error": redact(crash_message(error))})
+        job.finish({"error": redact(crash_message(error)), "crashed": True})
         sys.exit(RunFailed.exit_code)
     job.finish({"result": result})
 
@@ -190,6 +199,29 @@ def _inspect(arguments: dict[str, Any], root: str) -> dict[str, Any]:
     return {}
 
 
+def _sweep(arguments: dict[str, Any], root: str) -> dict[str, Any]:
+    """Its id is printed as soon as there is one. `most_workers` bounds the runs at a time."""
+    from gymnast.api.sweeping import Sweep, resume_sweep, sweep
+    from gymnast.envs.measure.cache import usable_cores
+    from gymnast.terminal.text import echo
+
+    announced = False
+    workers = min(usable_cores(), arguments.pop("most_workers"))
+
+    def announce(now: Sweep) -> None:
+        nonlocal announced
+        if not announced:
+            echo(f"\nsweep {now.id} is worked on")
+            sys.stdout.flush()
+            announced = True
+
+    if "resume" in arguments:
+        found = resume_sweep(arguments["resume"], workers=workers, runs_dir=root, watch=announce)
+    else:
+        found = sweep(**arguments, workers=workers, runs_dir=root, watch=announce)
+    return {"sweep": found.id}
+
+
 KINDS: dict[str, Callable[[dict[str, Any], str], dict[str, Any]]] = {
     "evaluate": _evaluate,
     "video": _video,
@@ -197,4 +229,5 @@ KINDS: dict[str, Callable[[dict[str, Any], str], dict[str, Any]]] = {
     "steps": _steps,
     "publish": _publish,
     "inspect": _inspect,
+    "sweep": _sweep,
 }

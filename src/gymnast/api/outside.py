@@ -72,6 +72,17 @@ def check_reference(reference: str, *, config_dirs: Folders = (), trust: bool = 
     return reference
 
 
+def check_loads(
+    reference: str, overrides: Sequence[str] = (), *, config_dirs: Folders = (), trust: bool = False
+) -> None:
+    """Raise GymnastError for a reference or settings that do not load; environments are not built for it.
+    With `trust` it is left to the process that trains, in which code of the user's own is found."""
+    from gymnast.config.load import load_config
+
+    if not trust:
+        load_config(reference, list(overrides), config_dirs=folders(config_dirs))
+
+
 def check_settings(settings: Any, *, trust: bool = False) -> dict[str, Any] | list[str]:
     """Overrides as they may be used; GymnastError for one that names code, a variable or a file."""
     given = plain_overrides(settings or ())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymnast.api.archiving import ArrivedRun, arrived
 from gymnast.api.arguments import whole
-from gymnast.api.run import Run, find_checkpoint
+from gymnast.api.run import Run, folder_of
 from gymnast.errors import GymnastError, RunFailed, UntrustedRun, described
 
 if TYPE_CHECKING:
@@ -84,10 +84,7 @@ def publish_run(
         raise GymnastError("--output is where --dry-run writes to; give both")
     if repo is not None:
         check_repo(repo)
-    try:
-        checkpoint = find_checkpoint(reference, runs_dir)
-    except RunFailed as error:
-        raise GymnastError(f"{error}; it may have been copied only in part: copy it again") from error
+    checkpoint = _whole_checkpoint(reference, runs_dir)
     run = checkpoint.run
     with held_still(run):
         check_publishable(checkpoint)
@@ -152,6 +149,28 @@ def pull_run(
         f"{source!r} is not a place to pull from: hf:OWNER/NAME, hf:OWNER/NAME@REVISION or"
         " wandb:ENTITY/PROJECT/RUN"
     )
+
+
+def _whole_checkpoint(reference: str | Path | Run, runs_dir: str | Path | None) -> Checkpoint:
+    """What a reference names, and no other in its place: it would be taken for the best of the run."""
+    from gymnast.runs.references import parse_reference, resolve
+
+    def refuse(problem: str) -> None:
+        raise GymnastError(
+            f"{problem.removesuffix('; trying the next')}; copy the run again, or name another checkpoint,"
+            " RUN/STEPS"
+        )
+
+    name = None
+    if not isinstance(reference, Run):
+        text, name = parse_reference(str(reference.absolute() if isinstance(reference, Path) else reference))
+        reference = text
+    run = folder_of(reference, runs_dir)
+    run.config_text()
+    try:
+        return resolve(run, name, refuse)
+    except RunFailed as error:
+        raise GymnastError(f"{error}; it may have been copied only in part: copy it again") from error
 
 
 @contextmanager

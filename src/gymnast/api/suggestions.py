@@ -45,7 +45,9 @@ def suggest_changes(
     folder = folder_of(run, runs_dir)
     found: list[Suggestion] = []
     seen: set[str] = set()
-    alerts = sorted(diagnose_run(folder).alerts, key=lambda alert: -SEVERITIES.index(alert.severity))
+    alerts = sorted(
+        diagnose_run(folder).alerts, key=lambda alert: (-SEVERITIES.index(alert.severity), -alert.count)
+    )
     for alert in alerts:
         for advice in filter(None, (part.strip() for part in alert.advice.split("; "))):
             if advice in seen:

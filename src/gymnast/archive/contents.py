@@ -26,7 +26,9 @@ MOST_BYTES = 64 << 30  # of a whole run
 _MOST_PICTURE = 64 << 20
 _MOST_TEXT = 256 << 20
 _MOST_VIDEO = 4 << 30
+_MOST_TRACE = 2_000_000_000
 _STEPS = r"\d{12,15}"
+_RECORDING = r"recordings/[0-9a-f]{10}"
 # The only names that are ever written: no separators but those here, no dots at the start.
 _KNOWN: tuple[tuple[re.Pattern[str], int], ...] = tuple(
     (re.compile(name, re.ASCII), most)
@@ -43,9 +45,17 @@ _KNOWN: tuple[tuple[re.Pattern[str], int], ...] = tuple(
         (rf"checkpoints/{_STEPS}\.steps\.csv", _MOST_TEXT),
         (r"checkpoints/config-[0-9a-f]{16}\.yaml", MOST_CONFIG),
         (r"videos/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.mp4", _MOST_VIDEO),
+        (rf"{_RECORDING}/recording\.json", MOST_JSON),
+        (rf"{_RECORDING}/pictures\.bin", _MOST_TEXT),
+        (rf"{_RECORDING}/trace/trace\.json", MOST_JSON),
+        (rf"{_RECORDING}/trace/arrays-[0-9a-f]{{16}}\.safetensors", _MOST_TRACE),
+        (rf"{_RECORDING}/trace/frames-[0-9a-f]{{16}}\.png", _MOST_TRACE),
     )
 )
 NEEDED = ("run.json", "config.yaml")
+
+
+_FOLDERS = re.compile(rf"checkpoints|report|videos|recordings|{_RECORDING}(?:/trace)?", re.ASCII)
 
 
 def most_bytes(name: str) -> int | None:
@@ -70,11 +80,11 @@ def left_behind(run: RunFolder) -> list[str]:
     ]
 
 
-def _names(run: RunFolder) -> Iterator[str]:
+def _names(run: RunFolder, folder: str = "") -> Iterator[str]:
     """Names in the folder, with those in the folders that have files of ours."""
-    for name in sorted(list_folder(run.path)):
-        if name in ("checkpoints", "report", "videos") and not is_link(run.path / name):
-            for inner in sorted(list_folder(run.path / name)):
-                yield f"{name}/{inner}"
+    for inner in sorted(list_folder(run.path / folder)):
+        name = f"{folder}/{inner}" if folder else inner
+        if _FOLDERS.fullmatch(name) and not is_link(run.path / name) and (run.path / name).is_dir():
+            yield from _names(run, name)
         else:
             yield name

@@ -111,8 +111,8 @@ def hidden_folder(root: Path) -> Iterator[RunFolder]:
 def _copy(draft: RunFolder, manifest: Manifest, opened: Opened, where: str) -> None:
     for name, facts in manifest.files.items():
         path = draft.path / name  # a name that `contents` knows, nothing else
-        if path.parent != draft.path:
-            make_folder(path.parent)
+        for folder in reversed(path.relative_to(draft.path).parents[:-1]):
+            make_folder(draft.path / folder)
         with opened(name) as source, open_new(path) as target:
             left = facts.bytes
             while block := source.read(min(1 << 20, left + 1)):

@@ -23,7 +23,7 @@ from gymnast import __version__
 from gymnast.cli.completion import COMPLETING, SHELLS
 from gymnast.cli.help import plain_help
 from gymnast.cli.program import program
-from gymnast.errors import GymnastError, did_you_mean, with_values_cut
+from gymnast.errors import GymnastError, RunElsewhere, did_you_mean, with_values_cut
 from gymnast.terminal.streams import leave, output_fault, prepare_streams
 from gymnast.terminal.text import echo, escaped
 
@@ -175,7 +175,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             from gymnast.cli.completion_in_bash import prepare_completion
 
             prepare_completion()
-        code = command(args=args, prog_name="gymnast", standalone_mode=False)
+        code = _run(command, args)
     except GymnastError as error:
         if debug:
             raise
@@ -202,6 +202,18 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
             show_error(crash_message(fault))
     leave(code or 0)
+
+
+def _run(command: Any, args: Sequence[str] | None) -> Any:
+    """Run it; if a run that it names is not here and the user wants it pulled, once more with that run."""
+    try:
+        return command(args=args, prog_name="gymnast", standalone_mode=False)
+    except RunElsewhere as missing:
+        from gymnast.cli.elsewhere import pulled_if_wanted
+
+        if not pulled_if_wanted(missing):
+            raise
+    return command(args=args, prog_name="gymnast", standalone_mode=False)
 
 
 class OutsideFault(Exception):

@@ -16,7 +16,8 @@ text), read_log, get_rollout_table (one episode step by step).
 Improve: suggest_changes(run), then start_training(like_run=run, overrides={"algo.lr": 0.0003}) with one \
 change at a time, and compare_runs. One seed shows little: use seed=1, 2, 3 and \
 compare_runs(group_by="auto"). A run that was still improving needs more steps: resume_training(run, \
-max_env_steps=…), the new total.
+max_env_steps=…), the new total. start_sweep searches settings with many runs, at length: for when a few \
+changes did not help.
 Show: record_video, open_inspector (a page for the user), publish (dry run unless the user agrees).
 
 Settings have dotted keys: get_config shows those of a reference, look_up explains settings, metrics, \

@@ -21,6 +21,7 @@ from gymnast.mcp.tools.measuring import MeasuringTools
 from gymnast.mcp.tools.playing import PlayingTools
 from gymnast.mcp.tools.runs import RunTools
 from gymnast.mcp.tools.sharing import SharingTools, TrustedSharingTools
+from gymnast.mcp.tools.sweeping import SweepTools
 from gymnast.mcp.tools.training import TrainingTools
 from gymnast.mcp.tools.watching import WatchingTools
 
@@ -33,6 +34,7 @@ def build_server(serving: Serving) -> MCPServer[Any]:
         ConfigTools(serving),
         TrainingTools(serving, starts),
         WatchingTools(serving, starts),
+        SweepTools(serving),
         RunTools(serving),
         MeasuringTools(serving),
         HealthTools(serving),

@@ -63,6 +63,8 @@ class OwnTool(Tool):
             cause = error.__cause__
             if isinstance(cause, ValidationError):
                 raise ToolError(_wrong_arguments(self.name, cause)) from cause
+            if isinstance(cause, ToolError):  # of a question to the user
+                raise cause from None
             if isinstance(cause, GymnastError):
                 raise ToolError(redact(str(cause))[:_LONGEST_ERROR]) from cause
             raise
@@ -72,7 +74,7 @@ class OwnTool(Tool):
 def _offered(method: Callable[..., Any], hints: ToolAnnotations) -> OwnTool:
     made = OwnTool.from_function(method, description=inspect.getdoc(method), annotations=hints)
     made.parameters = slim(made.parameters)
-    made.fn_metadata.output_schema = slim(made.fn_metadata.output_schema)
+    made.fn_metadata.output_schema = _without_required(slim(made.fn_metadata.output_schema))
     assert isinstance(made, OwnTool)
     return made
 
@@ -87,7 +89,7 @@ def slim(schema: Any) -> Any:
     for key, value in schema.items():
         if key == "title" and isinstance(value, str):
             continue
-        if key == "default" and value is None:
+        if (key == "default" and value is None) or (key == "additionalProperties" and value is True):
             continue
         if key in ("properties", "$defs"):
             kept[key] = {name: slim(inner) for name, inner in value.items()}
@@ -97,7 +99,26 @@ def slim(schema: Any) -> Any:
     if isinstance(kinds, list) and all(set(kind) == {"type"} for kind in kinds):
         del kept["anyOf"]
         kept["type"] = [kind["type"] for kind in kinds]
+    elif isinstance(kinds, list) and len(kinds) == 2 and kinds[1] == {"type": "null"} and "type" in kinds[0]:
+        del kept["anyOf"]
+        kept |= {**kinds[0], "type": [kinds[0]["type"], "null"]}
     return kept
+
+
+def _without_required(schema: Any) -> Any:
+    """All of an answer's fields are always there: a list of them tells a client nothing."""
+    if isinstance(schema, list):
+        return [_without_required(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    named = {"properties", "$defs"}  # in these, keys are names
+    return {
+        key: {name: _without_required(inner) for name, inner in value.items()}
+        if key in named
+        else _without_required(value)
+        for key, value in schema.items()
+        if key != "required"
+    }
 
 
 def _compact(name: str, answer: Any) -> Any:

@@ -156,7 +156,9 @@ def _curve(card: CardFacts) -> list[str]:
 
 
 def _settings(card: CardFacts) -> list[str]:
-    changed = card.facts.settings[:_MOST_SETTINGS]
+    # `env.spec` describes the environment: the score and its threshold are said above.
+    differing = [one for one in card.facts.settings if not one.key.startswith("env.spec.")]
+    changed = differing[:_MOST_SETTINGS]
     lines = ["## Settings", ""]
     if changed:
         lines += ["What differs from Gymnast's defaults; all of it is in [`config.yaml`](config.yaml).", ""]

@@ -44,7 +44,7 @@ def pull_from_hub(
         def opened(name: str) -> BinaryIO:
             return open_read(scratch.path / name, manifest.files[name].bytes)
 
-        origin = {"source": f"hf:{source.repo}", "revision": info.sha}
+        origin = {"source": f"hf:{source.repo}", "asked": where, "revision": info.sha}
         return install_run(root, manifest, opened, where, origin=origin, force=force, new_id=new_id)
 
 

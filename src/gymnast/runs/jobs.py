@@ -29,6 +29,7 @@ from gymnast.runs.files import (
     read_json,
     remove_tree,
     write_atomic,
+    write_failed,
 )
 
 JOB_ID = re.compile(r"job-[a-z0-9]{8}")
@@ -84,6 +85,10 @@ def create_job(root: Path, order: Mapping[str, Any]) -> JobFolder:
     folder = root / _FOLDER
     if is_link(folder):
         raise GymnastError(f"{folder} is a link: jobs are kept in the runs folder itself")
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_failed(root, error) from error
     make_folder(folder)
     _forget_old(root)
     draw = random.SystemRandom()

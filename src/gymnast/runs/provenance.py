@@ -18,11 +18,18 @@ def describe_process(argv: list[str] | None = None) -> dict[str, Any]:
     """The facts that a reader of a run needs first. Takes a few milliseconds."""
     packages = ["gymnast", "numpy", "gymnasium", *(["torch"] if "torch" in sys.modules else [])]
     return {
-        "command": redacted_arguments([Path(sys.argv[0]).name, *sys.argv[1:]] if argv is None else argv),
+        "command": redacted_arguments(_own_command() if argv is None else argv),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
         "git_commit": _commit[0] if _commit else git_commit(),
         "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
     }
+
+
+def _own_command() -> list[str]:
+    """This process's command line; `python -m gymnast` is the command `gymnast`."""
+    called = Path(sys.argv[0])
+    is_module = called.name == "__main__.py" and called.parent.name == "gymnast"
+    return ["gymnast" if is_module else called.name, *sys.argv[1:]]
 
 
 _commit: list[str | None] = []  # of a process that has asked git once for all

@@ -19,14 +19,13 @@ from gymnast.runs.checkpoint import (
     load_policy_arrays,
     sidecar_or_none,
 )
-from gymnast.runs.elsewhere import how_to_get
+from gymnast.runs.elsewhere import is_elsewhere, not_here, pulled_from, split_elsewhere
 from gymnast.runs.files import is_link
 from gymnast.runs.ids import RUN_ID
 from gymnast.runs.selection import best_by_env
 from gymnast.runs.store import RunFolder, run_folders
 
 _warn = logging.getLogger("gymnast").warning
-_ELSEWHERE = ("hf:", "wandb:")
 _CHECKPOINT_NAME = re.compile(r"(\d+)(?:-\d)?(?:\.json|\.(?:policy|state)\.safetensors)?")
 
 
@@ -41,8 +40,10 @@ def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> RunFold
         return _best(root)
     if reference.startswith("@"):
         raise GymnastError(f"unknown run {reference!r}{did_you_mean(reference, ['@last', '@best'])}")
-    if reference.startswith(_ELSEWHERE):
-        raise GymnastError(f"{reference} is not here{how_to_get(reference)}")
+    if is_elsewhere(reference):
+        if (pulled := pulled_from(root, reference)) is not None:
+            return pulled
+        raise not_here(reference, root, f"{reference} is not here")
     if _is_path(reference):
         return _from_path(reference, allow_paths)
     ids = sorted(run.id for run in run_folders(root))
@@ -59,16 +60,18 @@ def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> RunFold
         shown = ", ".join(matches[:8]) + (" …" if len(matches) > 8 else "")
         raise GymnastError(f"{reference!r} begins the id of {len(matches)} runs: {shown}")
     if not ids:
-        raise GymnastError(f"no run {reference!r}: there are no runs in {root}{how_to_get(reference)}")
+        raise not_here(reference, root, f"no run {reference!r}: there are no runs in {root}")
     meant = did_you_mean(reference, [*ids, "@last", "@best"])
-    raise GymnastError(f"no run {reference!r} in {root}{meant}{how_to_get(reference)}")
+    raise not_here(reference, root, f"no run {reference!r} in {root}{meant}")
 
 
 def parse_reference(reference: str) -> tuple[str, str | None]:
     """`RUN/CHECKPOINT` → (run, checkpoint); the checkpoint is None where none is named."""
     text = reference.rstrip("/") or reference
+    if is_elsewhere(text):
+        return split_elsewhere(text)
     head, _, tail = text.replace(os.sep, "/").rpartition("/")
-    if not head or _is_run_folder(text) or text.startswith(_ELSEWHERE):
+    if not head or _is_run_folder(text):
         return text, None
     if match := _CHECKPOINT_NAME.fullmatch(tail):
         folder, _, last = head.rpartition("/")

@@ -185,6 +185,11 @@ class RunFolder:
         """The resolved config as YAML."""
         try:
             return read_text(self.config_path, MOST_CONFIG)
+        except FileNotFoundError:
+            raise GymnastError(
+                f"run {self.id} has no {self.config_path.name}: it is damaged, or was not copied as a whole;"
+                " copy it again"
+            ) from None
         except (OSError, UnicodeDecodeError, UnsafeFile) as error:
             raise GymnastError(f"the config of run {self.id} cannot be read: {error}") from error
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gymnast import api
-from gymnast.errors import cut
+from gymnast.errors import GymnastError, cut
 from gymnast.mcp.serving import Serving
 from gymnast.mcp.tool import READS, tool
 from gymnast.mcp.tools.configs import Detail
 from gymnast.mcp.tools.training import RunName
 from gymnast.metrics.alerts.alert import SEVERITIES
+from gymnast.runs.store import RunFolder
 
 
 @dataclass
@@ -46,9 +47,16 @@ class Change:
 
 
 @dataclass
+class Proposal:
+    overrides: dict[str, Any]  # for start_training
+    why: str
+
+
+@dataclass
 class Changes:
     run: str
     changes: list[Change]
+    tuner: list[Proposal]  # the first round of `gymnast tune`, which reads curves as well
     start: dict[str, Any]  # arguments of start_training that try the first of them
     note: str
 
@@ -89,19 +97,37 @@ class HealthTools:
 
     @tool(READS)
     def suggest_changes(self, run: RunName) -> Changes:
-        """Settings to try next: the advice of the run's alerts as overrides that load, the worst alert first.
-        Try one change at a time, with several seeds, and compare_runs with the run."""
+        """Settings to try next: the advice of the run's alerts as overrides that load, the worst alert first,
+        and what the tuner would try. One change at a time, with several seeds; then compare_runs with the
+        run."""
         serving = self._serving
         folder = serving.run(run)
         found = api.suggest_changes(folder, trust=serving.trust)
-        first = next((one.override for one in found if one.override), "")
-        start: dict[str, Any] = {"like_run": folder.id, "overrides": [first]} if first else {}
+        tuner = _first_round(folder, serving)
+        first: list[str] | dict[str, Any] = [one.override for one in found if one.override][:1]
+        first = first or (tuner[0].overrides if tuner else [])
+        start: dict[str, Any] = {"like_run": folder.id, "overrides": first} if first else {}
         return Changes(
             run=folder.id,
             changes=[
                 Change(one.alert, one.severity, cut(one.seen, 300), cut(one.advice, 300), one.override)
                 for one in found[:20]
             ],
+            tuner=tuner,
             start=start,
-            note="" if found else "no alerts: nothing in its metrics asks for a change",
+            note="" if found or tuner else "no alerts: nothing in its metrics asks for a change",
         )
+
+
+def _first_round(folder: RunFolder, serving: Serving) -> list[Proposal]:
+    """None for a run that the tuner cannot work on: made elsewhere, without metrics, several tasks …"""
+    try:
+        advice = api.tuning_advice(
+            folder.id, runs_dir=serving.runs_dir, config_dirs=serving.config_dirs
+        ).to_json()
+    except GymnastError:
+        return []
+    return [
+        Proposal(dict(one["changes"]), cut(f"{one['arm'] or one['source']}: {one['why']}", 300))
+        for one in advice["proposals"][:6]
+    ]

@@ -20,7 +20,7 @@ from gymnast.mcp.serving import Serving
 from gymnast.mcp.tool import UPLOADS, WRITES, tool
 from gymnast.mcp.tools.playing import Checkpoint
 from gymnast.mcp.tools.training import RunName
-from gymnast.mcp.tools.watching import Wait, WatchedJob, shown_job, wait_for_job
+from gymnast.mcp.tools.watching import Wait, WatchedJob, error_of, shown_job, wait_for_job
 
 _STARTS_WITHIN = 20.0  # seconds, of the inspector
 _LONGEST_CARD = 6_000
@@ -134,5 +134,7 @@ async def publish(
 
 def _said(job: api.Job) -> str:
     """What a command printed before it ended."""
+    if job.crashed:
+        return error_of(job)
     lines = [line.removeprefix("error: ") for line in job.output.strip().splitlines()]
     return cut(" ".join(lines), 600) or job.error or f"it {job.state}"

@@ -52,6 +52,7 @@ class TrainingTools:
         max_env_steps: Steps = None,
         wall_time: WallTime = None,
         init_from: str = "",
+        on: Annotated[str, Field(description="where to collect: 'local:2' (actors here) or 'ray'")] = "",
     ) -> Started:
         """Start a training in the background and return at once; follow it with watch_run. Name a reference
         (CartPole-v1:ppo), or an earlier run with `like_run` to train its settings again with changes.
@@ -60,13 +61,15 @@ class TrainingTools:
         serving.refuse_crowd()
         if bool(reference) == bool(like_run):
             raise GymnastError("give a reference or like_run: one of the two")
-        texts = _as_texts(api.check_settings(overrides, trust=serving.trust))
+        texts = as_texts(api.check_settings(overrides, trust=serving.trust))
         texts += [] if seed is None else [f"seed={seed}"]
+        texts += _place(on, serving.trust) if on else []
         if like_run:
             again = api.repeated(serving.run(like_run), texts, trust=serving.trust)
             reference, texts = again.reference, list(again.overrides)
         else:
             api.check_reference(reference, config_dirs=serving.config_dirs, trust=serving.trust)
+            api.check_loads(reference, texts, config_dirs=serving.config_dirs, trust=serving.trust)
         start = api.outside_checkpoint(init_from, runs_dir=serving.runs_dir) if init_from else None
         return self._begin(
             called,
@@ -103,7 +106,7 @@ class TrainingTools:
         if state.state == "running":
             raise GymnastError(f"run {folder.id} is being trained already: follow it with watch_run")
         serving.refuse_crowd()
-        texts = _as_texts(api.check_settings(overrides, trust=serving.trust))
+        texts = as_texts(api.check_settings(overrides, trust=serving.trust))
         return self._begin(
             called,
             ["--resume", folder.id, *texts],
@@ -119,11 +122,15 @@ class TrainingTools:
 
     @tool(ENDS)
     def stop_training(
-        self, run: Annotated[str, Field(description="a run, or the id of a job")], pause: bool = False
+        self,
+        run: Annotated[str, Field(description="a run, or the id of a sweep or job")],
+        pause: bool = False,
     ) -> Stopped:
         """Have a run finish its update, save a checkpoint and end; it can be resumed later. `pause` makes it
-        wait instead. With a job's id (job-…), end that job."""
+        wait instead. A sweep is stopped in the same way; a job (job-…) just ends."""
         serving = self._serving
+        if sweep := _sweep_named(serving, run):
+            return _stopped_sweep(serving, sweep)
         if run.startswith("job-"):
             job = api.stop_job(run, runs_dir=serving.runs_dir)
             return Stopped(job.id, job.state, "", None, None)
@@ -146,10 +153,41 @@ class TrainingTools:
         return Started(*started, shlex.join(command), _NEXT)
 
 
+def _place(on: str, trust: bool) -> list[str]:
+    """The settings for where experience is collected. A machine elsewhere, or money, is the user's word."""
+    if on == "modal":
+        raise GymnastError("Modal costs money: have the user run `gymnast train … --on modal` themselves")
+    if "://" in on and not trust:
+        raise GymnastError(
+            f"on={on!r} is refused here: it would send the env to another machine; whoever started this"
+            " server can allow it with --trust"
+        )
+    return api.place_settings(on)
+
+
+def _sweep_named(serving: Serving, name: str) -> str:
+    """The id of the sweep that a sweep's or a job's id names; empty if it names none."""
+    if name.startswith("job-"):
+        return api.job_sweep(name, runs_dir=serving.runs_dir)
+    return name if name in [one.id for one in api.list_sweeps(runs_dir=serving.runs_dir)] else ""
+
+
+def _stopped_sweep(serving: Serving, sweep: str) -> Stopped:
+    found = api.stop_sweep(sweep, runs_dir=serving.runs_dir)
+    until = time.monotonic() + _SWEEP_SECONDS
+    while found.driven and time.monotonic() < until:
+        time.sleep(0.2)
+        found = api.find_sweep(sweep, runs_dir=serving.runs_dir)
+    values = found.to_json()
+    state = "stopping" if found.driven else values["status"]
+    return Stopped(sweep, state, values["reason"] or "", values["env_steps"], None)
+
+
+_SWEEP_SECONDS = 30.0  # for its runs to save
 _NEXT = "call watch_run with this run until its state is not running"
 
 
-def _as_texts(overrides: dict[str, Any] | list[str]) -> list[str]:
+def as_texts(overrides: dict[str, Any] | list[str]) -> list[str]:
     """'key=value', the value as YAML: what a command line has."""
     import json
 

@@ -112,7 +112,17 @@ def shown_job(job: api.Job) -> WatchedJob:
     result = dict(job.result) if job.result else None
     if result and len(result.get("returns") or ()) > 20:
         result["returns"] = [*result["returns"][:20], "…"]
-    return WatchedJob(job.id, job.kind, job.run, job.state, result, cut(job.error or "", 2000), job.output)
+    output = "" if job.crashed else job.output
+    return WatchedJob(job.id, job.kind, job.run, job.state, result, error_of(job), output)
+
+
+def error_of(job: api.Job) -> str:
+    """What the job failed with; of an error inside no more than that there was one."""
+    if job.crashed:
+        return (
+            f"the job {job.id} ({job.kind}) failed by an error inside; the user finds more in its output.log"
+        )
+    return cut(job.error or "", 2000)
 
 
 @dataclass(frozen=True, slots=True)
