@@ -12,6 +12,7 @@ from gymnast.tune.edits import _TABLE, edits_for, may_fork
 from gymnast.tune.evidence import Symptom
 from gymnast.tune.present import Present, point_of, towards_one
 from gymnast.tune.proposals import Chooser, with_edit
+from gymnast.tune.race import most_steps
 from gymnast.tune.state import Plan
 
 PRESET = "CartPole-v1:ppo"
@@ -83,6 +84,24 @@ def test_arms_that_won_before_come_first() -> None:
         asked = Chooser(plan(), {}, set(), np.random.default_rng(seed), {won: (40.0, 0.0)})
         firsts += asked.ranked(symptoms)[0].arm == won
     assert firsts >= 15
+
+
+def test_the_surest_edit_is_never_left_out_by_luck() -> None:
+    symptoms = [
+        Symptom("steps-too-large", "critical", 1000, "KL"), Symptom("plateau", "warning", 1000, "flat"),
+        Symptom("entropy-collapses", "warning", 7000, "2%"), Symptom("critic-blind", "warning", 9000, "0"),
+    ]  # fmt: skip
+    for seed in range(50):
+        asked = Chooser(plan(), {}, {point_of({})}, np.random.default_rng(seed))
+        assert asked.choose(2, symptoms)[0].arm == "steps-too-large → lr lower"
+        lost = Chooser(plan(), {}, set(), asked.rng, {"steps-too-large → lr lower": (0.0, 20.0)})
+        assert lost.ranked(symptoms)[0].arm != "steps-too-large → lr lower"
+
+
+def test_a_race_costs_at_most_what_is_reserved_for_it() -> None:
+    # All to 25 %, half of them to 50 %, half of those to the end.
+    assert most_steps(1, 3, 1000) == 3000
+    assert most_steps(4, 3, 1000) == 4 * 750 + 2 * 750 + 1500
 
 
 def test_near_points_stay_within_a_factor_of_four() -> None:

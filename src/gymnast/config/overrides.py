@@ -77,12 +77,21 @@ def _read(overrides: Overrides) -> tuple[str, list[Override]]:
 
 
 def parse_override(text: str) -> Override:
-    """'algo.lr=1e-3' → (('algo', 'lr'), 0.001); the value is YAML."""
+    """'algo.lr=1e-3' → (('algo', 'lr'), 0.001); the value is YAML, with Python's None for null: W&B's agent
+    writes values as Python does."""
     key, equals, value = text.partition("=")
     path = tuple(part.strip() for part in key.split("."))
     if not equals or not all(path):
         raise GymnastError(f"{COMMAND_LINE}: {text!r} is not an override; write key=value, e.g. algo.lr=1e-3")
-    return path, parse_yaml(value, f"{COMMAND_LINE}: {key}")
+    return path, _without_none(parse_yaml(value, f"{COMMAND_LINE}: {key}"))
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(inside) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [_without_none(inside) for inside in value]
+    return None if value == "None" else value
 
 
 def _flatten(overrides: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> list[Override]:

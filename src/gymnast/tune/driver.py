@@ -22,7 +22,7 @@ from gymnast.tune.folder import TuneFolder
 from gymnast.tune.legs import NO_PROGRESS, Legs, Notify, OutOfBudget
 from gymnast.tune.present import Changes, point_of
 from gymnast.tune.proposals import Chooser, Proposed
-from gymnast.tune.race import Race
+from gymnast.tune.race import Race, most_steps
 from gymnast.tune.report import write_report
 from gymnast.tune.state import Candidate, Round, TuneState
 
@@ -105,13 +105,16 @@ class _Tune:
         self.arms.take({each.arm: each is accepted for each in current.candidates if each.arm is not None})
 
     def _why_over(self) -> str | None:
-        rounds = self.state.rounds
-        if self.plan.until_solved and self._solved(self.state.incumbent):
+        state, rounds = self.state, self.state.rounds
+        if self.plan.until_solved and self._solved(state.incumbent):
             return "the incumbent reaches the threshold"
         stale = [each for each in rounds[-_STALE:] if each.accepted is None]
         if len(stale) == _STALE:
             return f"{_STALE} rounds without a gain"
-        return self.legs.spent()
+        if self._room() == 0:
+            spent, most = state.env_steps, state.plan.max_env_steps
+            return f"{spent:,} of {most:,} env steps are spent, which leaves too few for another round"
+        return self.legs.out_of_time()
 
     def _new_round(self) -> Round:
         state, number = self.state, len(self.state.rounds) + 1
@@ -146,7 +149,16 @@ class _Tune:
             [(each.changes, 1.0 if each.status == "accepted" else -each.reached) for each in known],
         )
         ask = proposals_by_model(self.legs, symptoms) if plan.ask_model else None
-        return chooser.choose(min(6, max(4, plan.workers)), symptoms, ask)
+        return chooser.choose(self._room(), symptoms, ask)
+
+    def _room(self) -> int:
+        """How many candidates a round may have: as many as can be raced to the end with the env steps that
+        are left, so that what is tried depends on those alone and not on which worker is done first."""
+        most, left = min(6, max(4, self.plan.workers)), self.legs.steps_left()
+        if left is None:
+            return most
+        seeds, budget = len(self.plan.seeds), self.plan.budget
+        return sum(most_steps(count, seeds, budget) <= left for count in range(1, most + 1))
 
     def _confirm(self) -> None:
         """Fresh seeds from the beginning: what was found must hold where nothing was chosen by it."""

@@ -19,7 +19,7 @@ Notify = Callable[[str], None]
 
 
 class OutOfBudget(Exception):
-    """The env steps or the time that the user allowed are spent."""
+    """The time that the user allowed is spent."""
 
 
 class Legs:
@@ -41,7 +41,8 @@ class Legs:
     def train(self, trials: Sequence[Trial], *, within_budget: bool = True) -> dict[str, TrialState]:
         """Train all of them to the end of their legs. One whose process died is tried once more.
 
-        Raises OutOfBudget, with everything saved, when the tune has no steps or time left.
+        Raises OutOfBudget, with everything saved, when the tune has no time left. Env steps are reserved
+        before a round begins.
         """
         waiting = {trial.run_id: trial for trial in trials}
         again = set(waiting)
@@ -63,29 +64,30 @@ class Legs:
                 del waiting[state.run_id]
                 ended[state.run_id] = state
                 self._score(state.run_id)
-            if within_budget and waiting and (reason := self.spent()) is not None:
+            if within_budget and waiting and (reason := self.out_of_time()) is not None:
                 self._stop(list(waiting))
                 self.save()
                 raise OutOfBudget(reason)
         self.save()
         return ended
 
-    def spent(self) -> str | None:
+    def steps_left(self) -> int | None:
+        """What the search may still spend; the confirmation has its share left. None: there is no limit."""
+        plan = self.state.plan
+        if plan.max_env_steps is None:
+            return None
+        return plan.max_env_steps - self.state.env_steps - len(plan.fresh_seeds) * plan.budget
+
+    def out_of_time(self) -> str | None:
         """Why nothing more may be searched; the confirmation has its share left."""
         plan, state = self.state.plan, self.state
+        if plan.seconds is None:
+            return None
         seconds = self._before + time.monotonic() - self._began
-        confirming = len(plan.fresh_seeds) * plan.budget
-        if plan.max_env_steps is not None and state.env_steps + confirming > plan.max_env_steps:
-            return (
-                f"{state.env_steps:,} of {plan.max_env_steps:,} env steps are spent, the rest is for the end"
-            )
-        if plan.seconds is not None:
-            per_step = seconds / max(1, state.env_steps)
-            if seconds + per_step * confirming > plan.seconds and state.env_steps > plan.budget:
-                return f"{seconds:.0f} of {plan.seconds:.0f} seconds are spent, the rest is for the end"
-            if seconds > plan.seconds:
-                return f"the {plan.seconds:.0f} seconds are spent"
-        return None
+        confirming = seconds / max(1, state.env_steps) * len(plan.fresh_seeds) * plan.budget
+        if seconds + confirming > plan.seconds and state.env_steps > plan.budget:
+            return f"{seconds:.0f} of {plan.seconds:.0f} seconds are spent, the rest is for the end"
+        return f"the {plan.seconds:.0f} seconds are spent" if seconds > plan.seconds else None
 
     def _count(self, trial: Trial, env_steps: int) -> None:
         inherited = 0 if trial.fork_from is None else int(trial.fork_from.rpartition("/")[2])

@@ -13,6 +13,7 @@ from gymnast.errors import GymnastError
 from gymnast.runs import registry
 from gymnast.runs.store import RunFolder
 from gymnast.runs.trust import load_run_config, refuse_secrets
+from gymnast.tune.race import most_steps
 from gymnast.tune.state import Plan
 
 _SEEDS, _FRESH = 3, 5
@@ -45,11 +46,11 @@ def make_plan(
     budget = _budget(config)
     if workers < 1:
         raise GymnastError(f"--workers: {workers} workers cannot train anything; give a number from 1")
-    least = (_SEEDS + _FRESH + 2) * budget
+    least = (_SEEDS + _FRESH) * budget + most_steps(1, _SEEDS, budget)
     if max_env_steps is not None and max_env_steps < least:
         raise GymnastError(
-            f"{max_env_steps:,} env steps are too few to tune this: {_SEEDS} baseline runs, a round and"
-            f" {_FRESH} confirmations of {budget:,} each need at least {least:,}; give --max-env-steps"
+            f"{max_env_steps:,} env steps are too few to tune this: {_SEEDS} baseline runs, one change on the"
+            f" same seeds and {_FRESH} confirmations of {budget:,} each need {least:,}; give --max-env-steps"
             f" {least}, or a smaller budget.env_steps"
         )
     if seconds is not None and seconds <= 0:

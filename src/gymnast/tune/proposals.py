@@ -76,7 +76,8 @@ class Chooser:
         return self._fill(found, count, self._near)
 
     def ranked(self, symptoms: Sequence[Symptom]) -> list[Edit]:
-        """The edits that the symptoms ask for, in the order of one draw from what is known of their arms."""
+        """The edits that the symptoms ask for: first the one that is most likely to help, so that luck cannot
+        leave it out, then the others in the order of one draw from what is known of their arms."""
         severities = {symptom.name: symptom.severity for symptom in symptoms}
         worst = max(map(SEVERITIES.index, severities.values()), default=0)
         gravest = [symptom for symptom in symptoms if SEVERITIES.index(symptom.severity) == worst]
@@ -87,10 +88,13 @@ class Chooser:
         for edit in edits:
             wins, losses = self.counts.get(edit.arm, (0.0, 0.0))
             symptom, _, what = edit.arm.partition(" → ")
-            prior = _PRIOR[severities[symptom]] + _ROOT * (symptom == root)
-            prior += _DIRECT * edit.is_first + _VOTE * (votes[what] - 1)
-            drawn.append((float(self.rng.beta(prior + wins, 1.0 + losses)), edit))
-        return [edit for _, edit in sorted(drawn, key=lambda pair: -pair[0])]
+            wins += _PRIOR[severities[symptom]] + _ROOT * (symptom == root)
+            wins += _DIRECT * edit.is_first + _VOTE * (votes[what] - 1)
+            losses += 1.0
+            drawn.append((wins / (wins + losses), float(self.rng.beta(wins, losses)), edit))
+        surest = max(drawn, key=lambda each: each[0], default=None)
+        drawn.sort(key=lambda each: (each is not surest, -each[1]))
+        return [edit for _, _, edit in drawn]
 
     def _by_table(self, found: list[Proposed], most: int, symptoms: Sequence[Symptom]) -> None:
         for edit in self.ranked(symptoms):
