@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from gymnast import api
 from gymnast.errors import GymnastError
 from gymnast.runs.checkpoint import list_checkpoints
 from gymnast.runs.store import RunFolder
-from remote.modal_server import PENDING, SUCCESS, TERMINATED, TIMEOUT, TOKEN, FakeModal
+from remote.modal_server import PENDING, SUCCESS, TERMINATED, TIMEOUT, FakeModal
 from training.compare_runs import difference, end_of, rows_of
 
 SETTINGS = {
@@ -35,28 +34,6 @@ SETTINGS = {
     "checkpoint.keep": 3,
 }
 LONG = 40_000_000
-
-
-@pytest.fixture
-def modal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeModal]:
-    """Modal, and a client of it that has a token."""
-    import modal
-
-    with FakeModal(tmp_path / "modal").serving() as fake:
-        monkeypatch.setenv("MODAL_SERVER_URL", fake.url)
-        monkeypatch.setenv("MODAL_TOKEN_ID", TOKEN[0])
-        monkeypatch.setenv("MODAL_TOKEN_SECRET", TOKEN[1])
-        monkeypatch.setenv("MODAL_CONFIG_PATH", str(tmp_path / "no-modal.toml"))
-        modal.Client._set_env_client(None)
-        _as_new()
-        yield fake
-        modal.Client._set_env_client(None)
-        _as_new()
-
-
-def _as_new() -> None:
-    """Objects of the app remember the server that they were made on: each test has its own."""
-    sys.modules.pop("gymnast.remote.modal_app", None)
 
 
 def start(runs: Path, env_steps: int = 20_000, **options: Any) -> Any:
