@@ -16,10 +16,12 @@ pytest.importorskip("modal")
 
 from gymnast import api
 from gymnast.errors import GymnastError
+from gymnast.metrics.csv_file import read_columns
 from gymnast.runs.checkpoint import list_checkpoints
 from gymnast.runs.store import RunFolder
 from remote.modal_server import PENDING, SUCCESS, TERMINATED, TIMEOUT, FakeModal
 from training.compare_runs import difference, end_of, rows_of
+from wandb_server import wandb_server
 
 SETTINGS = {
     "env.backend": "sync",
@@ -108,6 +110,33 @@ def test_machines_that_are_taken_away(modal: FakeModal, tmp_path: Path) -> None:
     assert call.containers == 3
     assert api.remote_run(runs_dir=runs).state.attempts == 3
     same(whole(tmp_path / "whole", 100_000), RunFolder(api.pull_remote(runs_dir=runs).path))
+
+
+@pytest.mark.slow
+def test_one_run_at_wandb_through_every_machine(
+    modal: FakeModal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("wandb")
+    runs = tmp_path / "runs"
+    with wandb_server() as server:
+        monkeypatch.setenv("WANDB_API_KEY", "a" * 40)
+        monkeypatch.setenv("WANDB_PROJECT", "gymnast")
+        monkeypatch.setenv("WANDB_BASE_URL", server.url)
+        run = start(runs, 60_000, run_id="pole-w", track=["wandb"])
+        call = modal.calls[run.call]
+        modal.wait_for(lambda: steps_saved(modal, "pole-w") > 10_000)
+        modal.take_machine_away(call, signal.SIGINT)
+        modal.wait_for(lambda: call.status == SUCCESS)
+    assert call.containers == 2
+    (secret,) = modal.secrets.values()
+    assert secret["WANDB_API_KEY"] == "a" * 40, (
+        "it travels as a secret, and the run's config does not have it"
+    )
+    assert b"a" * 40 not in call.input.args
+    assert list(server.runs) == ["pole-w"]
+    pulled = RunFolder(api.pull_remote(runs_dir=runs).path)
+    saved = read_columns(pulled.metrics_path, ["time/env_steps"])["time/env_steps"].tolist()
+    assert [server.history[line]["time/env_steps"] for line in sorted(server.history)] == saved
 
 
 @pytest.mark.slow
