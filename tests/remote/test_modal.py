@@ -20,21 +20,10 @@ from gymnast.metrics.csv_file import read_columns
 from gymnast.runs.checkpoint import list_checkpoints
 from gymnast.runs.store import RunFolder
 from remote.modal_server import PENDING, SUCCESS, TERMINATED, TIMEOUT, FakeModal
+from remote.small_runs import SETTINGS
 from training.compare_runs import difference, end_of, rows_of
 from wandb_server import wandb_server
 
-SETTINGS = {
-    "env.backend": "sync",
-    "env.n_envs": 8,
-    "policy.hidden": [16],
-    "algo.n_steps": 32,
-    "algo.batch_size": "all",
-    "algo.n_epochs": 2,
-    "eval.every": 0,
-    "stop.eval_return": None,
-    "checkpoint.every": 2000,
-    "checkpoint.keep": 3,
-}
 LONG = 40_000_000
 
 

@@ -23,22 +23,12 @@ from gymnast.runs.store import RunFolder
 from gymnast.trials import modal_executor
 from gymnast.trials.modal_executor import ModalExecutor
 from gymnast.trials.trial import Trial, TrialState
+from remote import small_runs
 from remote.modal_server import PENDING, FakeModal
 from training.compare_runs import difference, end_of, rows_of
 
 PRESET = "CartPole-v1:ppo"
-SETTINGS: dict[str, Any] = {
-    "env.backend": "sync",
-    "env.n_envs": 8,
-    "policy.hidden": [16],
-    "algo.n_steps": 32,
-    "algo.batch_size": "all",
-    "algo.n_epochs": 2,
-    "eval.every": 0,
-    "stop.eval_return": None,
-    "checkpoint.every": 2000,
-    "budget.env_steps": 20_000,
-}
+SETTINGS = {**small_runs.SETTINGS, "budget.env_steps": 20_000}
 LONG = {**SETTINGS, "budget.env_steps": 40_000_000}
 SMALL = Wishes(cores=1.0, memory=1024)
 RATE = dollars_per_hour(1.0, 1024, None)

@@ -290,7 +290,8 @@ def _workers(executor: str) -> int:
 
 def _executor(name: str) -> str:
     if name not in EXECUTORS:
-        raise GymnastError(f"--on: there is no {name!r}{did_you_mean(name, EXECUTORS)}")
+        meant = did_you_mean(name, EXECUTORS)
+        raise GymnastError(f"--on {name}: there is no such place{meant}; it is {', '.join(EXECUTORS)}")
     if name != "local" and find_spec(name) is None:
         raise MissingExtra(f"--on {name}", name)
     return name
