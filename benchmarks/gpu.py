@@ -1,11 +1,13 @@
 """Pong from pixels with learning on, as a fraction of the rate at which ale-py steps alone.
 
-python benchmarks/gpu.py [--n-envs 256] [--repeats 3] [--json FILE] [KEY=VALUE …]
+python benchmarks/gpu.py [--n-envs 256] [--repeats 3] [--actors 16] [--json FILE] [KEY=VALUE …]
 
 Meant for a machine with a GPU and many cores. One process measures the same games in turn: ale-py with
 random actions, then training in which stepping, acting and learning take turns, then training in which they
-overlap; and that several times, since such machines are often shared. Games begin unseeded: for a seed ALE
-loads the cartridge again, a tenth of a second for each game.
+overlap; and that several times, since such machines are often shared. With --actors the same training is also
+measured with games that actors on this machine step (docs/actors.md): one frame per step is sent, half of the
+actors step while the policy acts for the others, and one rollout is learned from while the next is collected.
+Games in this process begin unseeded: for a seed ALE loads the cartridge again, a tenth of a second for each.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from gymnast.training.session import Session, build_session
 RAW_STEPS = 200
 AIM = 0.85
 RAW, SYNCHRONOUS, OVERLAPPED = "ale-py alone", "one after the other", "overlapped"
+ACTORS = "actors that step"
 
 
 class Waiting:
@@ -102,18 +105,27 @@ def main() -> None:
     parser.add_argument("--n-envs", type=int, default=256)
     parser.add_argument("--updates", type=int, default=8, help="of each form, in each repeat")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--actors", type=int, default=0, help="processes that step games, as another form")
     parser.add_argument("--json", type=Path, help="write the figures here")
     parser.add_argument("overrides", nargs="*")
     options = parser.parse_args()
     setattr(NativeAtari, "reset", begin_unseeded)  # noqa: B010  as above
     given = dict(one.split("=", 1) for one in options.overrides)
     given |= {"env.n_envs": options.n_envs, "algo.collect_ahead": "true"}
+    remote: Session | None = None
+    if options.actors:
+        stepping = {"cluster.on": "local", "cluster.mode": "steps", "cluster.actors": options.actors}
+        single = {"env.backend": "auto", "env.groups": 2, "env.atari.stack": 1, "policy.frame_stack": 4}
+        remote = build_session(load_config(options.preset, {**single, **given, **stepping}).config)
     began = time.perf_counter()
     session = build_session(load_config(options.preset, given).config)
     print(f"built in {time.perf_counter() - began:.0f} s", flush=True)
     one: Any = OneGroup(session.envs)
     forms = {SYNCHRONOUS: Collector(one, session.learner.policy, session.config.algo.steps)}
     forms[OVERLAPPED] = session.source  # type: ignore[assignment]
+    sessions = dict.fromkeys(forms, session)
+    if remote is not None:
+        forms[ACTORS], sessions[ACTORS] = remote.source, remote  # type: ignore[assignment]
     waiting = Waiting()
     found: dict[str, list[float]] = {RAW: [], **{name: [] for name in forms}}
     waited: dict[str, float] = {}
@@ -121,7 +133,7 @@ def main() -> None:
         found[RAW].append(raw_rate(session))
         for name, collector in forms.items():
             waiting.seconds, began = 0.0, time.perf_counter()
-            found[name].append(trained_rate(session, collector, options.updates))
+            found[name].append(trained_rate(sessions[name], collector, options.updates))
             waited[name] = waiting.seconds / (time.perf_counter() - began)
         print({name: round(rates[-1]) for name, rates in found.items()}, flush=True)
     for name, rates in found.items():
@@ -135,6 +147,8 @@ def main() -> None:
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
     session.close()
+    if remote is not None:
+        remote.close()
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -130,8 +132,16 @@ def waiting(cluster: Any, tmp_path: Path, sink: Sink, updates: int, **changes: A
     return api.train("actor_envs:Waiting", overrides=settings, runs_dir=tmp_path, sinks=[sink])
 
 
-def test_a_killed_actor_is_replaced(on: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("rollouts", "are lost: ActorDiedError"),
+        ("steps", "are lost: the actor .*; another actor takes its place"),
+    ],
+)
+def test_a_killed_actor_is_replaced(mode: str, message: str, on: dict[str, Any], tmp_path: Path) -> None:
     settings = {
+        "cluster.mode": mode,
         "env.n_envs": 6,
         "env.kwargs": {"claim": str(tmp_path / "claim"), "at": 40},
         "env.restarts.backoff": 0.01,
@@ -144,15 +154,17 @@ def test_a_killed_actor_is_replaced(on: dict[str, Any], tmp_path: Path) -> None:
     assert run.outcome.status == "finished"
     assert run.metrics()[-1]["env/restarts"] == 1
     assert run.metrics()[-1]["time/actors/connected"] == 3
-    assert "are lost: ActorDiedError" in run.folder.log_path.read_text()
+    assert re.search(message, run.folder.log_path.read_text())
 
 
 @pytest.mark.parametrize("lag", [0, 1])
 def test_a_node_is_removed_and_its_rows_are_taken_over(cluster: Any, lag: int, tmp_path: Path) -> None:
     third = cluster.add_node(num_cpus=1, **SMALL)
     cluster.wait_for_nodes()
-    sink = At(2, lambda: cluster.remove_node(third, allow_graceful=False))
+    removing = threading.Timer(0.1, cluster.remove_node, (third,), {"allow_graceful": False})
+    sink = At(2, removing.start)  # in the middle of the third rollout, which takes 0.3 s
     run = waiting(cluster, tmp_path, sink, 6, **{"cluster.lag": lag})
+    removing.join()
     rows = run.metrics()
     assert run.outcome.status == "finished"
     assert [row["time/actors/connected"] for row in (rows[0], rows[-1])] == [4, 3]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -43,6 +46,31 @@ def test_an_address_without_ray_is_refused_at_once(address: str, message: str, t
     with pytest.raises(GymnastError, match=message) as caught:
         api.train("CartPole-v1:ppo", overrides=overrides, runs_dir=tmp_path / "runs")
     assert caught.value.exit_code == 2
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("says", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["nothing", "HTTP"])
+def test_something_else_at_the_address_is_refused(
+    says: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    monkeypatch.setattr("gymnast.cluster.ray_session._REACH_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            link, _ = server.accept()
+            with link:
+                link.sendall(says)
+                with suppress(ConnectionError):
+                    while link.recv(1000):
+                        pass
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        overrides = {"cluster.on": "ray", "cluster.address": f"127.0.0.1:{server.getsockname()[1]}"}
+        with pytest.raises(GymnastError, match="something else listens there"):
+            api.train("CartPole-v1:ppo", overrides=overrides, runs_dir=tmp_path / "runs")
+        thread.join(10)
     assert not (tmp_path / "runs").exists()
 
 

@@ -21,22 +21,11 @@ from gymnast.runs import registry
 from gymnast.runs.checkpoint import list_checkpoints
 from gymnast.runs.store import open_run, run_folders
 from gymnast.training.run.start_or_continue import outcome_of
+from remote import small_runs
 from training.compare_runs import difference, end_of, rows_of
 
 REFERENCE = "CartPole-v1:ppo"
-SETTINGS = {
-    "env.backend": "sync",
-    "env.n_envs": 8,
-    "policy.hidden": [16],
-    "algo.n_steps": 32,
-    "algo.batch_size": "all",
-    "algo.n_epochs": 2,
-    "eval.every": 10_000,
-    "eval.episodes": 3,
-    "stop.eval_return": None,
-    "checkpoint.every": 1000,
-    "checkpoint.keep": 3,
-}
+SETTINGS = {**small_runs.SETTINGS, "eval.every": 10_000, "eval.episodes": 3, "checkpoint.every": 1000}
 
 
 def words(runs: Path, *more: str, env_steps: str = "8k", run_id: str = "job-1") -> list[str]:

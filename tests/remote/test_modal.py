@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,46 +16,15 @@ pytest.importorskip("modal")
 
 from gymnast import api
 from gymnast.errors import GymnastError
+from gymnast.metrics.csv_file import read_columns
 from gymnast.runs.checkpoint import list_checkpoints
 from gymnast.runs.store import RunFolder
-from remote.modal_server import PENDING, SUCCESS, TERMINATED, TIMEOUT, TOKEN, FakeModal
+from remote.modal_server import PENDING, SUCCESS, TERMINATED, TIMEOUT, FakeModal
+from remote.small_runs import SETTINGS
 from training.compare_runs import difference, end_of, rows_of
+from wandb_server import wandb_server
 
-SETTINGS = {
-    "env.backend": "sync",
-    "env.n_envs": 8,
-    "policy.hidden": [16],
-    "algo.n_steps": 32,
-    "algo.batch_size": "all",
-    "algo.n_epochs": 2,
-    "eval.every": 0,
-    "stop.eval_return": None,
-    "checkpoint.every": 2000,
-    "checkpoint.keep": 3,
-}
 LONG = 40_000_000
-
-
-@pytest.fixture
-def modal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeModal]:
-    """Modal, and a client of it that has a token."""
-    import modal
-
-    with FakeModal(tmp_path / "modal").serving() as fake:
-        monkeypatch.setenv("MODAL_SERVER_URL", fake.url)
-        monkeypatch.setenv("MODAL_TOKEN_ID", TOKEN[0])
-        monkeypatch.setenv("MODAL_TOKEN_SECRET", TOKEN[1])
-        monkeypatch.setenv("MODAL_CONFIG_PATH", str(tmp_path / "no-modal.toml"))
-        modal.Client._set_env_client(None)
-        _as_new()
-        yield fake
-        modal.Client._set_env_client(None)
-        _as_new()
-
-
-def _as_new() -> None:
-    """Objects of the app remember the server that they were made on: each test has its own."""
-    sys.modules.pop("gymnast.remote.modal_app", None)
 
 
 def start(runs: Path, env_steps: int = 20_000, **options: Any) -> Any:
@@ -131,6 +99,33 @@ def test_machines_that_are_taken_away(modal: FakeModal, tmp_path: Path) -> None:
     assert call.containers == 3
     assert api.remote_run(runs_dir=runs).state.attempts == 3
     same(whole(tmp_path / "whole", 100_000), RunFolder(api.pull_remote(runs_dir=runs).path))
+
+
+@pytest.mark.slow
+def test_one_run_at_wandb_through_every_machine(
+    modal: FakeModal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("wandb")
+    runs = tmp_path / "runs"
+    with wandb_server() as server:
+        monkeypatch.setenv("WANDB_API_KEY", "a" * 40)
+        monkeypatch.setenv("WANDB_PROJECT", "gymnast")
+        monkeypatch.setenv("WANDB_BASE_URL", server.url)
+        run = start(runs, 60_000, run_id="pole-w", track=["wandb"])
+        call = modal.calls[run.call]
+        modal.wait_for(lambda: steps_saved(modal, "pole-w") > 10_000)
+        modal.take_machine_away(call, signal.SIGINT)
+        modal.wait_for(lambda: call.status == SUCCESS)
+    assert call.containers == 2
+    (secret,) = modal.secrets.values()
+    assert secret["WANDB_API_KEY"] == "a" * 40, (
+        "it travels as a secret, and the run's config does not have it"
+    )
+    assert b"a" * 40 not in call.input.args
+    assert list(server.runs) == ["pole-w"]
+    pulled = RunFolder(api.pull_remote(runs_dir=runs).path)
+    saved = read_columns(pulled.metrics_path, ["time/env_steps"])["time/env_steps"].tolist()
+    assert [server.history[line]["time/env_steps"] for line in sorted(server.history)] == saved
 
 
 @pytest.mark.slow

@@ -73,7 +73,11 @@ FILE = "command: [gymnast, train, CartPole-v1:ppo]\nparameters:\n  algo.gamma: {
         (["CartPole-v1:ppo", "--objective", "eval/retrun/mean"], "", "eval/return/mean"),
         (["CartPole-v1:ppo", "--objective", "score_auc_seconds"], "", "budget.wall_time"),
         (["CartPole-v1:ppo", "--from", "nobody"], "", "no run 'nobody'"),
-        (["CartPole-v1:ppo", "--on", "mars"], "", "there is no 'mars'"),
+        (
+            ["CartPole-v1:ppo", "--on", "mars"],
+            "",
+            "--on mars: there is no such place; it is local, ray, modal",
+        ),
         (["CartPole-v1:ppo", "--trials", "0"], "", "greater than or equal to 1"),
         (["CartPole-v1:ppo", "--method", "grid"], "", "needs a list of values"),
         (["sweep.yaml"], FILE + "metod: grid\n", "metod: unknown key"),

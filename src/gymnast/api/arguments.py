@@ -47,6 +47,13 @@ def maybe_seconds(name: str, value: Any) -> float | None:
         raise GymnastError(f"{name} must be a duration: {why}") from None
 
 
+def maybe_positive(name: str, value: float | None) -> float | None:
+    """A number above 0; None stays None."""
+    if value is not None and not value > 0:
+        raise GymnastError(f"{name} must be more than 0, got {value}")
+    return value
+
+
 def folders(value: Folders) -> tuple[Path, ...]:
     """One folder or several."""
     several = (value,) if isinstance(value, (str, Path)) else value

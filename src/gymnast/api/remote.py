@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnast.api.archiving import ArrivedRun
-from gymnast.api.arguments import Folders, folders, maybe_seconds, maybe_whole
+from gymnast.api.arguments import Folders, folders, maybe_positive, maybe_seconds, maybe_whole
 from gymnast.api.run import Overrides
 from gymnast.api.training import with_budget
 from gymnast.errors import GymnastError
@@ -90,8 +90,8 @@ def train_on_modal(
         resolved = ResolvedConfig(config, resolved.name, resolved.variant)
     wishes = Wishes(
         maybe_seconds("max_duration", max_duration),
-        _positive("max_cost", max_cost),
-        _positive("cores", cores),
+        maybe_positive("max_cost", max_cost),
+        maybe_positive("cores", cores),
         maybe_whole("memory", memory, 1),
         gpu,
         maybe_seconds("attempt", attempt) or LONGEST_ATTEMPT,
@@ -207,9 +207,3 @@ def _entry(run: RemoteRun, *, silent: bool = False) -> RemoteEntry:
         elif ended == "success" and status == "running":
             status = "lost"
     return RemoteEntry(run, state, status, run.dollars_per_hour * state.seconds / 3600)
-
-
-def _positive(name: str, value: float | None) -> float | None:
-    if value is not None and not value > 0:
-        raise GymnastError(f"{name} must be more than 0, got {value}")
-    return value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnast.api.arguments import Folders, folders, maybe_whole, plain_overrides
+from gymnast.api.arguments import Folders, folders, maybe_positive, maybe_whole, plain_overrides
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
@@ -78,12 +78,19 @@ def sweep(
     seed: int | None = None,
     runs_dir: str | Path | None = None,
     config_dirs: Folders = (),
+    max_cost: float | None = None,
+    cores: float | None = None,
+    memory: int | None = None,
+    gpu: str | None = None,
     watch: SweepWatch | None = None,
+    notify: Callable[[str], None] = lambda text: None,
 ) -> Sweep:
     """Search settings of a preset, a config or what a sweep file says, and return when that is done.
 
     Each trial is a run. `watch` is called about twice a second with the sweep as it is. Ctrl-C saves
-    everything; `resume_sweep` continues.
+    everything; `resume_sweep` continues. With `on="modal"` all runs together cost at most `max_cost` dollars,
+    about; `cores`, `memory` (MiB) and `gpu` are of one machine, and `notify` receives the estimate before
+    anything is started.
     """
     from gymnast.runs.store import runs_root
     from gymnast.sweeps.planning import Wanted
@@ -104,8 +111,14 @@ def sweep(
         prune=prune,
         seed=maybe_whole("seed", seed),
         config_dirs=tuple(str(folder) for folder in folders(config_dirs)),
+        machine={
+            "max_cost": maybe_positive("max_cost", max_cost),
+            "cores": maybe_positive("cores", cores),
+            "memory": maybe_whole("memory", memory, 1),
+            "gpu": gpu,
+        },
     )
-    return Sweep(*start_sweep(wanted, runs_root(runs_dir), _watched(watch)))
+    return Sweep(*start_sweep(wanted, runs_root(runs_dir), _watched(watch), notify))
 
 
 def resume_sweep(
@@ -113,15 +126,18 @@ def resume_sweep(
     *,
     workers: int | None = None,
     trials: int | str | None = None,
+    max_cost: float | None = None,
     runs_dir: str | Path | None = None,
     watch: SweepWatch | None = None,
+    notify: Callable[[str], None] = lambda text: None,
 ) -> Sweep:
-    """Continue a sweep where it was left; `trials` is a new total."""
+    """Continue a sweep where it was left; `trials` and `max_cost` (of one on Modal) are new totals."""
     from gymnast.sweeps.session import continue_sweep
 
     folder = _folder(reference, runs_dir)
     counts = maybe_whole("workers", workers, 1), maybe_whole("trials", trials, 1)
-    return Sweep(folder, continue_sweep(folder, _watched(watch), *counts))
+    most = maybe_positive("max_cost", max_cost)
+    return Sweep(folder, continue_sweep(folder, _watched(watch), *counts, most, notify))
 
 
 def find_sweep(reference: str = "@last", *, runs_dir: str | Path | None = None) -> Sweep:

@@ -13,6 +13,7 @@ from gymnast.cli.completion import complete_checkpoint, complete_reference
 from gymnast.cli.options import ConfigDirs, Json, RunsDir
 from gymnast.cli.program import option_for, program
 from gymnast.cli.train import EXIT_FAILED, EXIT_INTERRUPTED, split_words
+from gymnast.cli.where import Cores, Gpu, MaxCost, Memory
 from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
 
@@ -112,6 +113,10 @@ def start(
         bool | None, typer.Option("--prune/--no-prune", help="Give up runs that are far behind; on.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the search itself; else 0.")] = None,
+    max_cost: MaxCost = None,
+    cores: Cores = None,
+    memory: Memory = None,
+    gpu: Gpu = None,
     runs_dir: RunsDir = None,
     config_dir: ConfigDirs = None,
     plain: Plain = False,
@@ -130,6 +135,7 @@ def start(
       gymnast sweep LunarLander-v3:ppo algo.gamma=0.999 --method random
       gymnast sweep sweep.yaml --workers 2
       gymnast sweep CartPole-v1:ppo --objective steps_to_threshold --from @last/@best
+      gymnast sweep LunarLander-v3:ppo --on modal --max-cost 5
 
     \b
     Ctrl-C saves everything; gymnast sweep resume @last continues.
@@ -158,7 +164,12 @@ def start(
             seed=seed,
             runs_dir=runs_dir,
             config_dirs=config_dir or (),
+            max_cost=max_cost,
+            cores=cores,
+            memory=memory,
+            gpu=gpu,
             watch=watch,
+            notify=_say,
         )
 
     _watched(begin, runs_dir, plain=plain, quiet=quiet, as_json=as_json)
@@ -169,6 +180,9 @@ def resume(
     sweep: SweepName = "@last",
     trials: Annotated[int | None, typer.Option(min=1, metavar="N", help="A new total.")] = None,
     workers: Workers = None,
+    max_cost: Annotated[
+        float | None, typer.Option(metavar="DOLLARS", help="Of a sweep on modal: a new total.")
+    ] = None,
     runs_dir: RunsDir = None,
     plain: Plain = False,
     quiet: Quiet = False,
@@ -177,7 +191,15 @@ def resume(
     """Continue a sweep where it was left, however that was; with more trials if wanted."""
 
     def begin(watch: Any) -> api.Sweep:
-        return api.resume_sweep(sweep, workers=workers, trials=trials, runs_dir=runs_dir, watch=watch)
+        return api.resume_sweep(
+            sweep,
+            workers=workers,
+            trials=trials,
+            max_cost=max_cost,
+            runs_dir=runs_dir,
+            watch=watch,
+            notify=_say,
+        )
 
     _watched(begin, runs_dir, plain=plain, quiet=quiet, as_json=as_json)
 
@@ -271,6 +293,10 @@ def export(
 ) -> None:
     """Print a sweep as a file for W&B's own sweeps."""
     echo(api.export_sweep(sweep, runs_dir=runs_dir), end="")
+
+
+def _say(text: str) -> None:
+    echo(text, err=True)
 
 
 def _watched(begin: Any, runs_dir: Path | None, *, plain: bool, quiet: bool, as_json: bool) -> None:

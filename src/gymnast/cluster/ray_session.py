@@ -21,6 +21,9 @@ from gymnast.errors import GymnastError, MissingExtra
 
 OLDEST = (2, 54)  # before it, anyone's web page could run code on a cluster (CVE-2026-27482)
 _REACH_SECONDS = 5.0
+# How an HTTP/2 client, and so gRPC, begins; the other side's first frame is of the type SETTINGS.
+_SETTINGS = b"\x04"
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0\0\0\0\0"
 _CLIENT = "ray://"
 _TOKEN, _TOKEN_FILE, _MODE = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"
 
@@ -99,7 +102,7 @@ def _default_token() -> Path:
 
 
 def _reach(address: str) -> None:
-    """Raise GymnastError unless something accepts connections there: Ray itself would try for long."""
+    """Raise GymnastError unless something there speaks gRPC. Ray itself would try for minutes."""
     host, colon, port = address.removeprefix(_CLIENT).rpartition(":")
     if not colon or not host or not port.isdigit():
         raise GymnastError(
@@ -107,12 +110,25 @@ def _reach(address: str) -> None:
             f" cluster, or {_CLIENT}HOST:10001 from elsewhere"
         )
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
+        with socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS) as link:
+            if os.environ.get("RAY_USE_TLS", "0") not in ("", "0"):
+                return  # nobody answers there before a handshake
+            link.settimeout(_REACH_SECONDS)
+            link.sendall(_GREETING)
+            try:
+                answer = link.recv(9)
+            except TimeoutError:
+                answer = b""
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise GymnastError(
             f"no Ray at {address}: {reason}; start it there with 'ray start --head', or leave the address out"
         ) from None
+    if answer[3:4] != _SETTINGS:
+        raise GymnastError(
+            f"no Ray at {address}: something else listens there; the port of a cluster is 6379, that of its"
+            " client server 10001, unless 'ray start' was given others"
+        )
 
 
 def _check_release(installed: str) -> None:

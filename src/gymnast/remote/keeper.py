@@ -28,6 +28,7 @@ from gymnast.runs.store import RunFolder
 from gymnast.terminal.text import echo
 
 AGAIN = 3  # the exit code of a training that was saved and is not over
+PAUSED = 4  # of one that has reached the end of its leg
 LOOK_SECONDS = 0.25
 REPORT_SECONDS = 15.0
 SAVE_SECONDS = 20.0  # a machine that is taken away leaves 30
@@ -99,8 +100,12 @@ class Keeper:
             return report(state="done", reason=_reason(run))
         if code in (1, 2):
             return report(state="failed", reason=_reason(run) or _said(run.root))
+        if code == PAUSED:
+            return report(state="paused", reason="the end of its leg is reached")
         if code != AGAIN:
             how = how_it_ended(code)
+            if not self.spec.retry_crashes:
+                return report(state="crashed", reason=f"the training process {how}")
             report(state="interrupted", reason=f"the training process {how}")
             raise Crashed(f"the training process {how}; if it was out of memory, give it more with --memory")
         if seconds == left:

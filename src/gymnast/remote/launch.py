@@ -121,13 +121,23 @@ def make_plan(
 
 def launch(plan: Plan, root: Path, continued: bool, notify: Callable[[str], None]) -> RemoteRun:
     """Deploy and start; the run is noted here first, so that nothing runs that nobody knows of."""
+    check_free_there(plan.spec, continued, noted(root, plan.spec.run_id))
+    deploy(notify)
+    return order(plan, root)
+
+
+def deploy(notify: Callable[[str], None]) -> None:
+    """Bring the app on Modal up to date."""
+    notify("deploying to Modal; the first time an image is built, which takes some minutes …")
+    modal_client.deploy()
+
+
+def order(plan: Plan, root: Path) -> RemoteRun:
+    """Start a run, or the next part of one, with what is deployed."""
     from gymnast.remote.modal_app import VOLUME, spawn
 
     spec = plan.spec
-    before = _noted(root, spec.run_id)
-    check_free_there(spec, continued, before)
-    notify("deploying to Modal; the first time an image is built, which takes some minutes …")
-    modal_client.deploy()
+    before = noted(root, spec.run_id)
     run = RemoteRun(
         spec.run_id, spec.name, "modal", VOLUME, "", now(), spec.cores, spec.memory, spec.gpu,
         spec.dollars_per_hour, spec.max_seconds, plan.local_fps, plan.budget_env_steps,
@@ -147,11 +157,11 @@ def launch(plan: Plan, root: Path, continued: bool, notify: Callable[[str], None
     return run
 
 
-def check_free_there(spec: TrainSpec, continued: bool, noted: RemoteRun | None) -> None:
+def check_free_there(spec: TrainSpec, continued: bool, before: RemoteRun | None) -> None:
     """Raise GymnastError if Modal has a run of this id that this order must not touch."""
     values = modal_client.read_volume_json(state_name(spec.run_id))
     state = state_from(spec.run_id, values)
-    call = state.call or (noted.call if noted is not None else "")
+    call = state.call or (before.call if before is not None else "")
     waits = bool(call) and not state.is_over() and modal_client.call_status(call) == "pending"
     busy = f"run {spec.run_id} is being trained on Modal; gymnast remote logs {spec.run_id}"
     if values is None:
@@ -184,7 +194,8 @@ def local_rate(root: Path, config: Config) -> float | None:
     return None
 
 
-def _noted(root: Path, run_id: str) -> RemoteRun | None:
+def noted(root: Path, run_id: str) -> RemoteRun | None:
+    """What was written down here of a run there."""
     try:
         return find_remote(root, run_id)
     except GymnastError:

@@ -35,6 +35,10 @@ class TrainSpec:
         str, ...
     ] = ()  # environment variables that the run reads; their values travel as secrets
     attempt_seconds: float = LONGEST_ATTEMPT
+    # Of a trial, which is ordered leg by leg: the env steps at which this one ends, and whether a training
+    # process that was killed is started again there, or left to whoever ordered it.
+    stop_at: int | None = None
+    retry_crashes: bool = True
 
     def to_text(self) -> str:
         return json.dumps({"format": FORMAT, **asdict(self)})
@@ -67,4 +71,6 @@ def read_spec(text: str) -> TrainSpec:
     variables = document["variables"]
     if not isinstance(variables, list) or not all(isinstance(name, str) for name in variables):
         raise GymnastError("the order of a remote run names variables that are not texts")
+    if document["stop_at"] is not None and type(document["stop_at"]) is not int:
+        raise GymnastError("the order of a remote run ends at a step that is not a whole number")
     return TrainSpec(**{**document, "variables": tuple(variables)})

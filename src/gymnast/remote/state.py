@@ -17,9 +17,10 @@ from gymnast.runs.files import make_folder, read_json, write_atomic
 FOLDER = ".remote"  # no run id begins with a dot
 SILENT_SECONDS = 180.0  # without a word, a machine that was at work is gone
 
-# running; done; failed; stopped on request; over one of its limits; taken away, and to be given back; out of
-# time, and continued by a new call
-STATES = ("running", "done", "failed", "stopped", "limit", "interrupted", "again")
+# running; done; failed; stopped on request; over one of its limits; at the end of a leg that was ordered;
+# crashed, and left to whoever ordered it; taken away, and to be given back; out of time, and continued by a
+# new call
+STATES = ("running", "done", "failed", "stopped", "limit", "paused", "crashed", "interrupted", "again")
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("run", "state", "call", "passed_on_by", "reason"), (str,)),
     **dict.fromkeys(("attempts", "env_steps"), (int,)),

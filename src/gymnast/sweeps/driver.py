@@ -70,6 +70,9 @@ class Driver:
                 if self.stop_asked() or self.folder.stop_asked():
                     self.state.status, self.state.reason = "interrupted", "stopped on request"
                     break
+                if (why := self.executor.exhausted) is not None:
+                    self.state.status, self.state.reason = "interrupted", why
+                    break
                 self._hand_out()
                 self._save()
                 if not self._under_way:

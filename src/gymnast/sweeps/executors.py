@@ -1,36 +1,43 @@
-"""Where trials are trained. Each is an `Executor` (trials/trial.py) that a function of one line opens."""
+"""Where trials are trained: a plan's executor (trials/trial.py), opened before the sweep is written down."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
-from gymnast.errors import GymnastError
-from gymnast.trials.trial import Executor
+from gymnast.sweeps.results import runs_left
+from gymnast.sweeps.state import SweepState
+from gymnast.trials.trial import Executor, Trial
 
-# name → what is called with (workers, runs folder)
-_OPENED_BY = {
-    "local": "gymnast.trials.pool:LocalPool",
-    "ray": "gymnast.trials.ray_executor:RayExecutor",
-    "modal": "gymnast.remote.trials:ModalExecutor",
-}
+Notify = Callable[[str], None]
 
 
-def check_executor(name: str) -> None:
-    """Raise GymnastError for one that this version does not have."""
-    module = _OPENED_BY[name].partition(":")[0]
-    try:
-        known = find_spec(module) is not None
-    except ModuleNotFoundError:  # the package around it
-        known = False
-    if not known:
-        raise GymnastError(f"--on {name}: sweeps cannot run there in this version; use --on local")
+def open_executor(state: SweepState, root: Path, notify: Notify) -> Executor:
+    """What trains the runs of a sweep; GymnastError, with nothing started, if that cannot train them."""
+    plan = state.plan
+    if plan.executor == "ray":
+        from gymnast.trials.ray_executor import RayExecutor
 
+        return RayExecutor(plan.workers, root)
+    if plan.executor == "modal":
+        from gymnast.remote.launch import Wishes
+        from gymnast.trials.modal_executor import ModalExecutor
 
-def open_executor(name: str, workers: int, root: Path) -> Executor:
-    check_executor(name)
-    module, _, attribute = _OPENED_BY[name].partition(":")
-    opened: Callable[[int, Path], Executor] = getattr(import_module(module), attribute)
-    return opened(workers, root)
+        return ModalExecutor(
+            plan.workers,
+            root,
+            wishes=Wishes(**plan.machine),
+            example=Trial(
+                "example",
+                plan.reference,
+                plan.overrides,
+                init_from=plan.init_from,
+                config_dirs=plan.config_dirs,
+            ),
+            runs=runs_left(state),
+            known=[run.run_id for _, run in state.runs()],
+            notify=notify,
+        )
+    from gymnast.trials.pool import LocalPool
+
+    return LocalPool(plan.workers, root)

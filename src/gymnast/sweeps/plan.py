@@ -58,6 +58,7 @@ class Plan:
     name: str = ""
     description: str = ""
     config_dirs: tuple[str, ...] = ()
+    machine: dict[str, Any] = field(default_factory=dict)  # of `modal`: max_cost, cores, memory, gpu
 
     def to_json(self) -> dict[str, Any]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from gymnast.sweeps.sweep_file import Hyperband, SweepFile, is_sweep_file, read_
 from gymnast.training.budget import build_budget
 
 _TRIALS = 32
+_MACHINES = 8  # on Modal at once: more of them cost the same, and the search has seen less when it chooses
 # Their sizes must divide each other, so one end of one range may need another value of the other.
 _TOGETHER = {"algo.n_steps", "algo.batch_size", "algo.sequence_length", "env.n_envs", "env.groups"}
 
@@ -47,6 +48,7 @@ class Wanted:
     prune: bool | None = None
     seed: int | None = None
     config_dirs: tuple[str, ...] = ()
+    machine: Mapping[str, Any] = field(default_factory=dict)  # of `modal`; None where nothing was asked for
 
 
 def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
@@ -81,6 +83,10 @@ def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
     init_from = wanted.init_from or own.get("from")
     if init_from is not None:
         references.find_checkpoint(root, str(init_from))
+    executor = _executor(wanted.on or own.get("on", "local"))
+    machine = {name: value for name, value in wanted.machine.items() if value is not None}
+    if machine and executor != "modal":
+        raise GymnastError(f"--{next(iter(machine)).replace('_', '-')} is for --on modal; leave it out")
     plan = Plan(
         reference=_full_reference(reference),
         method=method,  # type: ignore[arg-type]
@@ -94,13 +100,14 @@ def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
         eta=eta,
         prune=own.get("prune", True) if wanted.prune is None else wanted.prune,
         init_from=init_from,
-        workers=wanted.workers or own.get("workers") or max(1, os.cpu_count() or 1),
-        executor=_executor(wanted.on or own.get("on", "local")),
+        workers=wanted.workers or own.get("workers") or _workers(executor),
+        executor=executor,
         patience=own.get("patience"),
         seed=wanted.seed if wanted.seed is not None else int(own.get("seed") or 0),
         name=file.name if file is not None else "",
         description=file.description if file is not None else "",
         config_dirs=tuple(str(folder.absolute()) for folder in dirs),
+        machine=machine,
     )
     return plan, resolved
 
@@ -276,9 +283,15 @@ def _seeds(given: Any, wanted: Wanted) -> Seeds:
     return Seeds(**values)
 
 
+def _workers(executor: str) -> int:
+    """Runs at once: on this machine one per core."""
+    return _MACHINES if executor == "modal" else max(1, os.cpu_count() or 1)
+
+
 def _executor(name: str) -> str:
     if name not in EXECUTORS:
-        raise GymnastError(f"--on: there is no {name!r}{did_you_mean(name, EXECUTORS)}")
+        meant = did_you_mean(name, EXECUTORS)
+        raise GymnastError(f"--on {name}: there is no such place{meant}; it is {', '.join(EXECUTORS)}")
     if name != "local" and find_spec(name) is None:
         raise MissingExtra(f"--on {name}", name)
     return name

@@ -14,30 +14,40 @@ from gymnast.errors import GymnastError
 from gymnast.runs.store import now
 from gymnast.sweeps.default_space import own_values
 from gymnast.sweeps.driver import Driver, Watch
-from gymnast.sweeps.executors import check_executor, open_executor
+from gymnast.sweeps.executors import Notify, open_executor
 from gymnast.sweeps.folder import SweepFolder, create_sweep
 from gymnast.sweeps.planning import Wanted, make_plan
 from gymnast.sweeps.search import Proposal
 from gymnast.sweeps.state import SweepState
 from gymnast.sweeps.warm_start import first_proposals
+from gymnast.trials.trial import Executor
 
 
-def start_sweep(wanted: Wanted, root: Path, watch: Watch | None = None) -> tuple[SweepFolder, SweepState]:
-    """A new sweep. Nothing is written before everything has been checked."""
+def start_sweep(
+    wanted: Wanted, root: Path, watch: Watch | None = None, notify: Notify = lambda text: None
+) -> tuple[SweepFolder, SweepState]:
+    """A new sweep. Nothing is written before everything has been checked; `notify` gets what it may cost."""
     plan, resolved = make_plan(wanted, root)
-    check_executor(plan.executor)
     proposals, observed = first_proposals(plan, resolved, root)
-    folder = create_sweep(root)
-    state = SweepState(folder.id, plan, now(), observed=observed, own=own_values(resolved.config, plan.space))
-    with folder.lock():
-        folder.write(state, durable=True)
-        return folder, _drive(folder, state, proposals, watch)
+    state = SweepState("", plan, now(), observed=observed, own=own_values(resolved.config, plan.space))
+    with _executor(state, root, notify) as (executor, stop):
+        folder = create_sweep(root)
+        state.id = folder.id
+        with folder.lock():
+            folder.write(state, durable=True)
+            state = Driver(folder, state, executor, watch or _nobody, stop, proposals).run()
+    return folder, _reported(folder, state)
 
 
 def continue_sweep(
-    folder: SweepFolder, watch: Watch | None = None, workers: int | None = None, trials: int | None = None
+    folder: SweepFolder,
+    watch: Watch | None = None,
+    workers: int | None = None,
+    trials: int | None = None,
+    max_cost: float | None = None,
+    notify: Notify = lambda text: None,
 ) -> SweepState:
-    """Where it was left, however that was. `trials` is a new total."""
+    """Where it was left, however that was. `trials` and `max_cost` are new totals."""
     with folder.lock():
         state = folder.read()
         if trials is not None:
@@ -47,10 +57,16 @@ def continue_sweep(
                 f"sweep {folder.id} is finished; more trials: gymnast sweep resume {folder.id} --trials "
                 f"{2 * state.plan.trials}"
             )
-        check_executor(state.plan.executor)
         if workers is not None:
             state.plan = _changed(state.plan, workers=workers)
-        return _drive(folder, state, _missing(state, folder), watch)
+        if max_cost is not None:
+            if state.plan.executor != "modal":
+                raise GymnastError(f"--max-cost is for sweeps on modal, and sweep {folder.id} is not one")
+            state.plan = _changed(state.plan, machine={**state.plan.machine, "max_cost": max_cost})
+        proposals = _missing(state, folder)
+        with _executor(state, folder.runs_root, notify) as (executor, stop):
+            state = Driver(folder, state, executor, watch or _nobody, stop, proposals).run()
+        return _reported(folder, state)
 
 
 def _missing(state: SweepState, folder: SweepFolder) -> list[Proposal]:
@@ -85,16 +101,18 @@ def _changed(plan: Any, **values: Any) -> Any:
     return replace(plan, **values)
 
 
-def _drive(
-    folder: SweepFolder, state: SweepState, proposals: list[Proposal], watch: Watch | None
-) -> SweepState:
+@contextmanager
+def _executor(state: SweepState, root: Path, notify: Notify) -> Iterator[tuple[Executor, Callable[[], bool]]]:
+    """What trains the runs, and whether somebody asks to stop."""
     with _signals() as stop:
-        executor = open_executor(state.plan.executor, state.plan.workers, folder.runs_root)
+        executor = open_executor(state, root, notify)
         try:
-            driver = Driver(folder, state, executor, watch or _nobody, stop, proposals)
-            state = driver.run()
+            yield executor, stop
         finally:
             executor.close()
+
+
+def _reported(folder: SweepFolder, state: SweepState) -> SweepState:
     if state.status == "finished":
         from gymnast.sweeps.report import write_report
 

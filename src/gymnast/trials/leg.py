@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from gymnast.config.load import load_config
 from gymnast.errors import GymnastError, described
 from gymnast.metrics.sinks.console import QuietConsole, RunHeader
-from gymnast.metrics.sinks.sink import Sink
 from gymnast.redact import redact
 from gymnast.runs import references, registry
 from gymnast.runs.checkpoint import list_checkpoints, load_policy_arrays
@@ -21,6 +18,7 @@ from gymnast.runs.store import RunFolder, delete_run, is_run
 from gymnast.training.requests import Request
 from gymnast.training.run.launch import continue_run, start_run
 from gymnast.training.run.observers import Observers
+from gymnast.training.run.step_limit import StepLimit, waits_at
 from gymnast.trials.fork import fork_run
 from gymnast.trials.trial import Trial, TrialState, TrialStatus
 
@@ -51,7 +49,6 @@ def _train(trial: Trial, root: Path, leg: _Leg) -> TrialState:
         run, outcome = _start(trial, root, observers)
     elif (state := _already(trial, run)) is not None:
         return state
-    # A run that was killed in its first evaluation makes that up first, and may stop an update too early.
     while outcome is None or (outcome.status == "interrupted" and leg.is_short(outcome.env_steps)):
         outcome = continue_run(run, {}, False, observers)
     steps = outcome.env_steps
@@ -92,56 +89,32 @@ def _already(trial: Trial, run: RunFolder) -> TrialState | None:
     if entry.status in ("finished", "failed"):
         status: TrialStatus = "finished" if entry.status == "finished" else "failed"
         return TrialState(run.id, status, entry.env_steps, entry.reason or "")
-    last = list_checkpoints(run)[-1].env_steps
-    if entry.status == "interrupted" and trial.stop_at is not None and last >= trial.stop_at:
+    if trial.stop_at is not None and waits_at(run, trial.stop_at):
+        last = list_checkpoints(run)[-1].env_steps
         return TrialState(run.id, "paused", last, f"reached step {last:,}")
     return None
 
 
-class _Leg(Sink):
-    """Sees each update, and asks for a stop in the one that reaches the leg's end."""
+class _Leg(StepLimit):
+    """Also says how far it is, and asks for a stop when whoever ordered the leg does."""
 
     def __init__(self, stop_at: int | None, progress: Progress, stop_asked: StopAsked) -> None:
-        self._stop_at, self._progress, self._asked = stop_at, progress, stop_asked
-        self._rollout = 0
-        self._stopped = False
-        self.env_steps = 0
-
-    def is_short(self, env_steps: int) -> bool:
-        """Whether the leg's end is not reached though nobody asked for a stop."""
-        return self._stop_at is not None and env_steps < self._stop_at and not self._stopped
+        super().__init__(stop_at)
+        self._progress, self._wanted = progress, stop_asked
 
     def started(self, header: RunHeader) -> None:
-        self.env_steps = header.env_steps
-        self._rollout = header.n_envs * int(header.config["algo"]["n_steps"])
+        super().started(header)
         self._progress(self.env_steps)
 
     def take(self, report: Report) -> None:
-        self.env_steps = report.env_steps
+        super().take(report)
         self._progress(report.env_steps)
 
     def poll(self) -> set[Request]:
-        """The loop polls when a rollout is learned from and not yet reported."""
-        if self._asked():
-            self._stopped = True
-            return {Request.STOP}
-        reached = self._stop_at is not None and self.env_steps + self._rollout >= self._stop_at
-        return {Request.STOP} if reached else set()
+        return {Request.STOP} if self._wanted() else super().poll()
 
     def wait(self, seconds: float) -> set[Request]:
-        if self._asked():
-            self._stopped = True
-            return {Request.STOP}
-        time.sleep(seconds)
-        return set()
+        return {Request.STOP} if self._wanted() else super().wait(seconds)
 
     def stop_asked(self) -> bool:
-        return self._asked()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
+        return self._wanted()

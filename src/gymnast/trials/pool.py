@@ -71,6 +71,10 @@ class LocalPool:
     def capacity(self) -> int:
         return self._capacity
 
+    @property
+    def exhausted(self) -> None:
+        return None
+
     def submit(self, trial: Trial) -> None:
         if self._closed:
             raise GymnastError("this pool is closed")

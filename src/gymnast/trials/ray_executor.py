@@ -50,6 +50,10 @@ class RayExecutor:
     def capacity(self) -> int:
         return self._capacity
 
+    @property
+    def exhausted(self) -> None:
+        return None
+
     def submit(self, trial: Trial) -> None:
         if self._closed:
             raise GymnastError("this executor is closed")

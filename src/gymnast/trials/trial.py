@@ -63,6 +63,10 @@ class Executor(Protocol):
     def capacity(self) -> int:
         """How many it trains at once."""
 
+    @property
+    def exhausted(self) -> str | None:
+        """Why nothing more can be trained, where there is a limit to that and it is reached."""
+
     def submit(self, trial: Trial) -> None:
         """Order a trial; returns at once."""
 
