@@ -57,10 +57,10 @@ def _more_data(look: Look) -> str:
 
 
 def _collapse(look: Look) -> Finding | None:
-    best, start, score = look.score.best, look.score.start, _score(look, 5)
-    if best is None or start is None or score is None:
+    best, score = look.score.best, _score(look, 5)
+    if best is None or score is None:
         return None
-    gained = best[1] - start
+    gained = best[1] - look.score.first[0]  # a first update that fails is no loss of what was learned
     if not score < best[1] - 0.5 * gained or gained <= 0:
         return None
     spread = look.peak(_STD)

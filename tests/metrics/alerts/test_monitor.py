@@ -75,6 +75,18 @@ def test_a_solved_run_and_the_end_of_a_schedule_close_the_gates() -> None:
     assert not monitor.active()
 
 
+def test_a_run_without_evaluations_is_solved_by_its_score_in_training() -> None:
+    gated = dataclasses.replace(RULE, unless_solved=True)
+    monitor = Monitor(RunFacts({}, solved_at=100.0), [gated])
+    for number, (score, episodes) in enumerate([(120.0, 5), (120.0, 50), (120.0, 200), (90.0, 400)], 1):
+        row = {"time/env_steps": 100 * number, "train/kl": 5.0, "time/episodes": episodes}
+        monitor.take(row | {"train/return/mean": score})
+        assert monitor.look.solved == (episodes == 200)
+    monitor.take({"time/env_steps": 500, "eval/solved": 0.0})
+    monitor.take(row | {"train/return/mean": 120.0})
+    assert not monitor.look.solved  # an evaluation knows better
+
+
 def test_small_updates_are_not_checked_every_time() -> None:
     monitor = Monitor(RunFacts(rollout_steps=256), [RULE])
     for row in rows([5.0] * 50):

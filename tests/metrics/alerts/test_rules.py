@@ -10,6 +10,7 @@ import pytest
 from gymnast.metrics import catalogue
 from gymnast.metrics.alerts.facts import RunFacts
 from gymnast.metrics.alerts.monitor import Monitor
+from gymnast.metrics.alerts.score import ScoreHistory
 from gymnast.metrics.alerts.table import all_rules
 
 KEYS = sorted({key.replace("*", "actor") for rule in all_rules() for key in rule.reads})
@@ -80,3 +81,25 @@ def test_short_slow_spell_is_worth_knowing_a_long_one_is_a_warning(seconds: floa
         for place in range(60)
     ]
     assert raised(rows)["fps.drop"] == severity
+
+
+def test_score_that_was_never_above_its_first_has_not_collapsed() -> None:
+    """A first update that throws the policy into a corner: the random policy before it was better."""
+    rows = [
+        {"train/return/mean": 17.5 if place == 0 else 9.3, "train/return/std": 1.0} for place in range(40)
+    ]
+    assert "score.collapse" not in raised(rows)
+    for row in rows[5:15]:
+        row["train/return/mean"] = 60.0
+    assert raised(rows)["score.collapse"] == "critical"
+
+
+def test_long_run_remembers_where_it_began() -> None:
+    """Scores are thinned; a run that learned within its first hundred updates has left its start."""
+    scores = ScoreHistory()
+    for step in range(200_000):
+        scores.add(40 * step, min(500.0, 20.0 + step))
+    assert scores.start == 20.0
+    restored = ScoreHistory()
+    restored.load_state(scores.state())
+    assert (restored.start, restored.first) == (20.0, scores.first)

@@ -52,7 +52,8 @@ class Look:
         self.row: Mapping[str, float] = {}  # of the last update
         self.step = 0
         self.updates = 0  # rows seen
-        self.solved = False  # by the last evaluation, or by an earlier one that ended the question
+        self.solved = False  # by the last evaluation; before the first one, by the score of training
+        self.evaluated = False
         self.broken: dict[str, str] = {}  # since the last check: "NaN" or "infinite", which no window holds
         self.per_check = 1  # updates from one check to the next
         self._matching: dict[str, tuple[int, tuple[str, ...]]] = {}  # by pattern: metrics seen, those it fits

@@ -26,6 +26,7 @@ METRICS = tuple(
 )
 _ALWAYS = 10  # the first updates, in which each is checked
 _STEPS_PER_CHECK = 1024  # later: small updates come in hundreds per second, and change little each
+_EPISODES = 100  # that training's score is the mean of
 _SCORES = ("train/return_plain/mean", "train/return/mean")
 
 
@@ -94,7 +95,9 @@ class Monitor:
         if score is not None and -HUGE < score < HUGE:
             look.score.add(step, score)
         if row.get("eval/solved") is not None:
-            look.solved = bool(row["eval/solved"])
+            look.evaluated, look.solved = True, bool(row["eval/solved"])
+        elif not look.evaluated and score is not None and look.facts.solved_at is not None:
+            look.solved = row.get("time/episodes", 0) >= _EPISODES and score >= look.facts.solved_at
 
     def active(self) -> tuple[Alert, ...]:
         """Those that hold now, with their present severity."""
@@ -185,6 +188,7 @@ class Monitor:
         return {
             "updates": look.updates,
             "solved": look.solved,
+            "evaluated": look.evaluated,
             "broken": dict(look.broken),
             "score": look.score.state(),
             "keys": list(windows),
@@ -204,6 +208,7 @@ class Monitor:
         self._found = None
         look = self.look
         look.updates, look.solved = int(state["updates"]), bool(state["solved"])
+        look.evaluated = bool(state.get("evaluated", True))
         look.broken = dict(state["broken"])
         look.score.load_state(state["score"])
         steps = state.get("steps") or [look.step] * len(state["keys"])  # checkpoints of before have none

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 MOST_POINTS = 256
+FIRST_SCORES = 5
 
 
 class ScoreHistory:
@@ -18,6 +19,7 @@ class ScoreHistory:
 
     def __init__(self) -> None:
         self.points: list[tuple[int, float]] = []
+        self.first: list[float] = []  # the first few, which thinning must not lose
         self.best: tuple[int, float] | None = None
         self._every = 1  # rows for each point kept
         self._skipped = 0
@@ -26,6 +28,8 @@ class ScoreHistory:
 
     def add(self, step: int, score: float) -> None:
         self._seen += 1
+        if len(self.first) < FIRST_SCORES:
+            self.first.append(score)
         if self.best is None or score > self.best[1]:
             self.best = (step, score)
         self._skipped += 1
@@ -40,7 +44,7 @@ class ScoreHistory:
     @property
     def start(self) -> float | None:
         """What an untrained policy scores: the lowest of the first scores."""
-        return min(score for _, score in self.points[:5]) if self.points else None
+        return min(self.first) if self.first else None
 
     def at(self, step: int) -> float | None:
         """The score at a step, as near as points are kept."""
@@ -86,9 +90,11 @@ class ScoreHistory:
 
     def state(self) -> dict[str, Any]:
         points = np.array([*self.points, *([] if self.best is None else [self.best])]).reshape(-1, 2)
-        return {"points": points, "every": self._every, "skipped": self._skipped}
+        return {"points": points, "first": list(self.first), "every": self._every, "skipped": self._skipped}
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.points = [(int(step), score) for step, score in state["points"].tolist()]
         self.best = self.points.pop() if self.points else None
+        # Checkpoints of before have only the points.
+        self.first = list(state.get("first", [score for _, score in self.points[:FIRST_SCORES]]))
         self._every, self._skipped = int(state["every"]), int(state["skipped"])
