@@ -186,7 +186,7 @@ def link_checkpoints(run: RunFolder) -> None:
     [
         (remove_metrics, "metrics.csv has no rows"),
         (cut_row, ""),
-        (remove_config, "the config of run"),
+        (remove_config, "has no config.yaml"),
         (remove_status, ""),
         (break_run_json, "run.json cannot be read"),
         (link_checkpoints, "links inside a run folder"),
