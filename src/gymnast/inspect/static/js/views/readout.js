@@ -17,7 +17,7 @@ export function mountReadout(element, store) {
   const show = (step) => {
     const line = recording.stepOfRow[step];
     const cell = (name) => (line < 0 ? NaN : recording.cell(name, line));
-    setText(tiles.place, `${recording.episodeOf(step) + 1} · ${recording.stepInEpisode(step)}`);
+    setText(tiles.place, `${recording.episodeOf(step)} · ${recording.stepInEpisode(step)}`);
     const before = step > 0 ? recording.ended(step - 1) : "";
     setText(tiles.action, line < 0 ? `ended: ${before || "over"}` : recording.label(step));
     tiles.action.title = tiles.action.textContent;
