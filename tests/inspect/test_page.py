@@ -113,7 +113,7 @@ def test_stepping_moves_every_view_without_a_request(page: Page, ids: dict[str, 
     assert canvas.evaluate("c => c.toDataURL()") != first
     selected = page.locator('.table-line[aria-selected="true"]')
     assert selected.get_attribute("data-step") == "5"
-    assert figure(page, "place") == "1 · 5"
+    assert figure(page, "place") == "0 · 5"
     # the same numbers as in the table, and probabilities that sum to one
     cells = selected.locator("[role=gridcell]").all_inner_texts()
     assert figure(page, "value") in cells
@@ -162,7 +162,7 @@ def test_another_discount_changes_the_table_and_keeps_the_step(page: Page, ids: 
     page.fill('input[name="gamma"].number >> visible=true', "0.5")
     page.keyboard.press("Tab")
     expect(page.locator('[data-figure="togo"]')).not_to_have_text(before)
-    assert figure(page, "place") == "1 · 1"
+    assert figure(page, "place") == "0 · 1"
     assert float(figure(page, "togo")) == pytest.approx(2.0, abs=0.01)  # 1 + 0.5 + 0.25 + …
 
 
@@ -172,7 +172,7 @@ def test_breakpoints_run_to_conditions_and_say_what_is_wrong(page: Page, ids: di
     condition = page.locator('[aria-label="Condition on columns of the table"]')
     condition.fill("return_so_far >= 7 and reward != 0")
     condition.press("Enter")
-    assert figure(page, "place") == "1 · 6"
+    assert figure(page, "place") == "0 · 6"
     condition.fill("valeu < 3")
     expect(page.locator(".said")).to_contain_text("did you mean “value”")
     page.select_option('[aria-label="Breakpoint"]', "event")
@@ -189,7 +189,7 @@ def test_breakpoints_run_to_conditions_and_say_what_is_wrong(page: Page, ids: di
     page.keyboard.press("Escape")
     page.click('[aria-label="Play (space)"]')
     expect(page.locator('[aria-label="Play (space)"]')).to_be_visible()
-    assert figure(page, "place") == "1 · 1"  # CartPole pays at every step
+    assert figure(page, "place") == "0 · 1"  # CartPole pays at every step
 
 
 @pytest.mark.slow
@@ -226,13 +226,13 @@ def test_two_checkpoints_side_by_side_step_together_or_alone(page: Page, ids: di
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     places = page.locator('[data-figure="place"]')
-    assert places.all_inner_texts() == ["1 · 2", "1 · 2"]
+    assert places.all_inner_texts() == ["0 · 2", "0 · 2"]
     page.click("text=together")
     page.keyboard.press("ArrowRight")
-    assert places.all_inner_texts() == ["1 · 2", "1 · 3"]
+    assert places.all_inner_texts() == ["0 · 2", "0 · 3"]
     page.locator(".recording").first.locator(".recording-title").click()
     page.keyboard.press("Home")
-    assert places.all_inner_texts() == ["1 · 0", "1 · 3"]
+    assert places.all_inner_texts() == ["0 · 0", "0 · 3"]
     page.locator('[aria-label="Close this recording"]').first.click()
     expect(page.locator(".recording")).to_have_count(1)
 

@@ -6,7 +6,7 @@ import { flatten } from "../../src/gymnast/inspect/static/js/views/info.js";
 import { componentBounds } from "../../src/gymnast/inspect/static/js/views/observation.js";
 import { imageForm, toRgba } from "../../src/gymnast/inspect/static/js/views/pixels.js";
 import { standardStrips } from "../../src/gymnast/inspect/static/js/views/strips.js";
-import { firstColumns } from "../../src/gymnast/inspect/static/js/views/table.js";
+import { firstColumns, textWidth } from "../../src/gymnast/inspect/static/js/views/table.js";
 import { visible } from "../../src/gymnast/inspect/static/js/views/window.js";
 import { sample } from "./sample.mjs";
 
@@ -56,4 +56,11 @@ test("overrides are read as on the command line", () => {
     { "env.kwargs.gravity": 5, "env.name": "abc", x: [1, 2], y: true });
   assert.throws(() => parseOverrides("gravity"), /key=value/);
   assert.throws(() => parseOverrides("a b=3"), /not the name/);
+});
+
+test("columns of text are as wide as what is in them, within limits", () => {
+  const of = (labels) => ({ steps: labels.length, isText: (name) => name === "label", cell: (name, step) => labels[step] });
+  assert.equal(textWidth(of(["left", "right"]), ["reward", "label"]), 136);
+  assert.equal(textWidth(of(["left", "main engine -0.57"]), ["label"]), 139);
+  assert.equal(textWidth(of(["x".repeat(500)]), ["label"]), 260);
 });

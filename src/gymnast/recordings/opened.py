@@ -19,22 +19,9 @@ def is_trace(place: Path) -> bool:
 def open_trace(place: Path, number: int = 0) -> Recording:
     """The `number`-th that is opened; GymnastError says what is wrong with it."""
     trace = load_trace(place)
-    meta = trace.meta
     # A trace may come from anybody: the run that it names is a text here, and nothing is looked up by it.
-    trace = replace(trace, meta=meta.model_copy(update={"run": None}))
-    info = RecordingInfo(
-        id=f"trace-{number:010x}",
-        run="",
-        env=meta.env_id,
-        checkpoint=meta.checkpoint,
-        seed=meta.seed,
-        stochastic=meta.sampled,
-        task=meta.task,
-        steps=len(trace.steps),
-        returns=tuple(trace.returns),
-        created=meta.created,
-        player=_player(trace),
-    )
+    trace = replace(trace, meta=trace.meta.model_copy(update={"run": None}))
+    info = RecordingInfo.of(trace, name=f"trace-{number:010x}", run="", player=_player(trace))
     return Recording(info, trace, trace.pictures, PNG, {})
 
 

@@ -28,6 +28,24 @@ class RecordingInfo:
     overrides: dict[str, Any] = field(default_factory=dict)
     rendered: bool = True  # whether the env drew the pictures itself; otherwise its observations are drawn
 
+    @classmethod
+    def of(cls, trace: Trace, *, name: str, run: str, **others: Any) -> RecordingInfo:
+        """What a trace says of itself, and what else is known."""
+        meta = trace.meta
+        return cls(
+            id=name,
+            run=run,
+            env=meta.env_id,
+            checkpoint=meta.checkpoint,
+            seed=meta.seed,
+            stochastic=meta.sampled,
+            task=meta.task,
+            steps=len(trace.steps),
+            returns=tuple(trace.returns),
+            created=meta.created,
+            **others,
+        )
+
     @property
     def episodes(self) -> int:
         return len(self.returns)

@@ -96,18 +96,10 @@ def save_recording(
 ) -> RecordingInfo:
     """Keep a recording with its run; its id is new."""
     number = secrets.token_hex(5)
-    meta = trace.meta
-    info = RecordingInfo(
-        id=f"{run.id}-{number}",
+    info = RecordingInfo.of(
+        trace,
+        name=f"{run.id}-{number}",
         run=run.id,
-        env=meta.env_id,
-        checkpoint=meta.checkpoint,
-        seed=meta.seed,
-        stochastic=meta.sampled,
-        task=meta.task,
-        steps=len(trace.steps),
-        returns=tuple(trace.returns),
-        created=meta.created,
         player=player,
         overrides=overrides or {},
         rendered=rendered,

@@ -129,7 +129,7 @@ def _arguments(env_id: str, settings: Mapping[str, Any]) -> Iterator[EnvOption]:
     known = dict(_signature(env_id))
     for name in (*known, *(name for name in own if name not in known)):
         default, choices = known.get(name, (None, None))
-        yield EnvOption(f"{start}{name}", own.get(name, default), choices, f"Argument {name} of the env.")
+        yield EnvOption(f"{start}{name}", own.get(name, default), choices, "")
 
 
 @lru_cache(maxsize=64)

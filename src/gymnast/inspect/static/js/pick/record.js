@@ -136,7 +136,7 @@ function form(app, details, recordings, kept) {
     h("div", { class: "fields four" }, field("γ", gamma), field("λ", lam), task ? field("Task", task) : null,
       h("div", { class: "field" }, h("span", {}, "Pictures"), h("label", { class: "check", title: "Without them a recording is faster and smaller" }, frames, "frames"))),
     optionFields.length ? h("fieldset", {}, h("legend", {}, "Environment"), h("div", { class: "fields three" },
-      optionFields.map(([option, control]) => field(option.key.replace(/^env\.(kwargs\.)?/, ""), control, option.help)))) : null,
+      optionFields.map(([option, control]) => field(option.key.replace(/^env\.(kwargs\.)?/, ""), control, option.help || null)))) : null,
     field("Other settings", overrides, "one key=value per line, as on the command line"),
     problem, h("div", { class: "record-actions" }, button, progress));
   if (!checkpoints.length) button.disabled = true;

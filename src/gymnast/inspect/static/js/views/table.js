@@ -15,6 +15,15 @@ export function firstColumns(recording) {
   return [...own, ...rest].slice(0, 40);
 }
 
+/** Of the columns of text, in pixels: as wide as what is in them, within limits. */
+export function textWidth(recording, columns) {
+  let longest = 0;
+  for (const name of columns.filter((own) => recording.isText(own))) {
+    for (let step = 0; step < recording.steps; step += 1) longest = Math.max(longest, String(recording.cell(name, step)).length);
+  }
+  return Math.round(Math.min(260, Math.max(136, 20 + 7 * longest)));
+}
+
 export function mountTable(element, store) {
   const { recording } = store;
   const columns = firstColumns(recording);
@@ -26,6 +35,7 @@ export function mountTable(element, store) {
     class: "table-scroll", role: "grid", tabindex: "0", "aria-label": "Steps", "aria-rowcount": recording.steps, dataset: { keys: "own" },
   }, head, space);
   space.style.height = `${recording.steps * LINE}px`;
+  scroller.style.setProperty("--text", `${textWidth(recording, columns)}px`);
   element.append(scroller);
   const pool = [];
   let first = -1;
