@@ -56,7 +56,9 @@ def test_killed_at_random_moments(run: RunFolder, root: Path, new_run: Callable[
     quiet = new_run()
     draw = random.Random(5)
     reached = 0
-    for _ in range(10):
+    kills = 0
+    while kills < 10 or (reached <= 10 and kills < 100):  # on a busy machine each gets less far
+        kills += 1
         training = subprocess.Popen(
             [sys.executable, "-c", TRAINING, str(run.path)],
             stdout=subprocess.PIPE,
