@@ -56,7 +56,7 @@ class Call:
     process: asyncio.subprocess.Process | None = None
     logs: list[tuple[float, str]] = field(default_factory=list)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
-    fetched: bool = False
+    given: asyncio.Event = field(default_factory=asyncio.Event)  # its container has asked for the input
     volume: Path = Path()  # as its container sees it
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)  # of it, when it was committed last
 
@@ -145,7 +145,7 @@ class FakeModal:
 
     # What a test does to it
 
-    def wait_for(self, condition: Callable[[], Any], seconds: float = 60) -> Any:
+    def wait_for(self, condition: Callable[[], Any], seconds: float = 150) -> Any:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if result := condition():
@@ -177,7 +177,7 @@ class FakeModal:
                 return
             if call.cancelled.is_set():
                 call.status = TERMINATED
-            elif not call.fetched:  # it did not even import what was deployed
+            elif not call.given.is_set():  # it did not even import what was deployed
                 call.status = FAILURE
             elif timed_out:
                 call.failures += 1
@@ -192,7 +192,7 @@ class FakeModal:
         """One container, to its end; whether it ran out of time."""
         url, server = await self.listen(call)
         call.containers += 1
-        call.fetched = False
+        call.given = asyncio.Event()
         task_id = self.new_id("ta")
         call.volume = self.folder / "volumes" / task_id
         shutil.copytree(self.committed, call.volume)  # a new machine sees what was committed
@@ -242,14 +242,17 @@ class FakeModal:
             stderr=asyncio.subprocess.STDOUT,
         )
         reading = asyncio.ensure_future(_read_lines(call))
+        ended, given = asyncio.ensure_future(call.process.wait()), asyncio.ensure_future(call.given.wait())
         try:
-            await asyncio.wait_for(call.process.wait(), self.timeout or definition.timeout_secs)
-            return False
-        except TimeoutError:
-            call.process.kill()
-            await call.process.wait()
-            return True
+            # The limit is of the input: a container may take as long as it likes to start.
+            await asyncio.wait([ended, given], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([ended], timeout=self.timeout or definition.timeout_secs)
+            if not done:
+                call.process.kill()
+                await ended
+            return not done
         finally:
+            given.cancel()
             await asyncio.wait([reading], timeout=5)
             server.close()
 
@@ -576,9 +579,9 @@ class Servicer:
     async def FunctionGetInputs(self, request: Any) -> api_pb2.FunctionGetInputsResponse:
         call = self.call
         assert call is not None
-        if call.fetched:
+        if call.given.is_set():
             await asyncio.sleep(3600)
-        call.fetched = True
+        call.given.set()
         item = api_pb2.FunctionGetInputsItem(
             input_id=call.input_id, input=call.input, function_call_id=call.id, retry_count=call.failures
         )

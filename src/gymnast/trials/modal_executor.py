@@ -26,7 +26,8 @@ from gymnast.runs.store import runs_root
 from gymnast.trials.trial import Trial, TrialState, TrialStatus
 
 LOOK_SECONDS = 2.0  # between two looks at what a machine wrote down
-_PULL_SECONDS = 20.0  # between two copies of a run that is being trained
+_PULL_SECONDS = 20.0  # at least, between two copies of a run that is being trained
+_PULL_SHARE = 0.05  # of the time that they may take
 _ASK_SECONDS = 15.0  # without a word, until Modal is asked whether the call is still there
 _CLOSE_SECONDS = 60.0  # for machines to save
 _PATIENCE_SECONDS = 300.0  # that Modal may be out of reach
@@ -53,7 +54,8 @@ class _Leg:
     heard: float = field(default_factory=time.monotonic)  # when it made progress last
     looked: float = 0.0
     asked: float = field(default_factory=time.monotonic)
-    pulled: tuple[float, int] = (0.0, 0)  # when, and at which step
+    pulled: int = 0  # the step at which it came here last
+    pull_at: float = 0.0  # when it may come again
     stopping: str | None = None  # why, once it is to end
     stopped: float = 0.0  # when it was asked to
 
@@ -286,10 +288,12 @@ class ModalExecutor:
         if limit is not None and leg.state is not None and now - leg.heard > limit + _LATE:
             self._cancel(leg, f"no progress for {limit:g} s")
         steps = 0 if leg.state is None else leg.state.env_steps
-        if steps > leg.pulled[1] and now - leg.pulled[0] > _PULL_SECONDS:
-            leg.pulled = now, steps
+        if steps > leg.pulled and now >= leg.pull_at:
+            leg.pulled = steps
             with suppress(GymnastError):  # the next time, or at its end
                 pull_run(leg.trial.run_id, self._root, _volume())
+            took = time.monotonic() - now
+            leg.pull_at = now + max(_PULL_SECONDS, took / _PULL_SHARE)
 
     def _cancel(self, leg: _Leg, why: str) -> None:
         if leg.stopping is None:
