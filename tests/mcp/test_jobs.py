@@ -66,7 +66,7 @@ def test_an_error_inside_a_job_leaks_nothing(trained: Any, tmp_path: Path) -> No
     """Of a crash its text and its output are the user's; a model hears that there was one."""
     job = create_job(trained.serving.runs_dir, {"kind": "evaluate", "created": "2026"})
     job.output_path.write_text("Traceback: the secret inside\n")
-    job.finish({"error": "unexpected RuntimeError: the secret inside (/home/ada/x.py)", "crashed": True})
+    job.finish({"error": "unexpected RuntimeError: the secret inside (their/x.py)", "crashed": True})
     assert "secret" in str(api.read_job(job.id, runs_dir=trained.serving.runs_dir).error)
     shown = call(trained.serving, "watch_job", job=job.id)
     assert shown["state"] == "failed"
