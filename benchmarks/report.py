@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import statistics
@@ -134,7 +135,7 @@ def _disturbed(record: Record) -> str:
 
 
 def _cell(samples: list[Sample], key: str) -> str:
-    values = [sample[key] for sample in samples if key in sample]
+    values = [sample[key] for sample in samples if not math.isnan(sample.get(key, math.nan))]
     if not values:
         return ""
     return f"{sum(values):.0f} of {len(values)}" if key == "solved" else spread(values)
