@@ -8,7 +8,9 @@ import json
 import sys
 from pathlib import Path
 
-from cases import CASES, Case
+import cases
+import same_score
+from cases import Case
 from measures import Sample
 from processes import OtherProcesses
 from report import Record, case_lines, document, machine
@@ -16,6 +18,7 @@ from report import Record, case_lines, document, machine
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks" / "records.json"  # the samples behind docs/benchmarks.md
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
+CASES = (*cases.CASES, *same_score.CASES)
 
 
 def measure(case: Case, repeats: int, quick: bool) -> Record:
@@ -36,7 +39,11 @@ def measure(case: Case, repeats: int, quick: bool) -> Record:
 def chosen(names: list[str] | None) -> list[Case]:
     if not names:
         return [case for case in CASES if not case.opt_in]
-    return [case for case in CASES if case.name in names]
+    return [
+        case
+        for case in CASES
+        if case.name in names or (same_score.GROUP in names and case in same_score.CASES)
+    ]
 
 
 def kept_records() -> dict[str, Record]:
@@ -57,7 +64,10 @@ def write(new: dict[str, Record]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--only", action="append", choices=[case.name for case in CASES], help="may be repeated"
+        "--only",
+        action="append",
+        choices=[*(case.name for case in CASES), same_score.GROUP],
+        help="may be repeated",
     )
     parser.add_argument(
         "--quick", action="store_true", help="fewer repeats and steps: to check that it works"

@@ -1,4 +1,4 @@
-"""One measurement, one new process: its seconds, its peak memory and what it printed.
+"""One measurement, one new process: its seconds, its peak memory, what it printed, and what disturbed it.
 
 This file and everything the harness itself imports use the standard library alone: a child's peak
 memory starts from its parent's on Linux, so a harness with NumPy in it would inflate every figure.
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+DISTURBED = 0.25  # seconds beside other processes that kept so many cores busy are marked
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Finished:
     seconds: float  # from before its start until it was gone
     peak_mib: float
     stdout: str
+    others: float  # cores that other processes kept busy meanwhile
 
     def json(self) -> dict[str, Any]:
         """The JSON object on the last line it printed."""
@@ -46,12 +48,13 @@ def run(command: Sequence[str | Path], watch: Callable[[int], None] | None = Non
     # Installed packages come with bytecode; without this a checkout would be compiled again in every process.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        started, clock = time.time(), time.perf_counter()
+        started, clock, busy = time.time(), time.perf_counter(), _busy_seconds()
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment)
         if watch is not None:
             watch(child.pid)
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - clock
+        others = max(0.0, _busy_seconds() - busy - usage.ru_utime - usage.ru_stime) / seconds
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
@@ -61,7 +64,7 @@ def run(command: Sequence[str | Path], watch: Callable[[int], None] | None = Non
             )
         # ru_maxrss is in bytes on macOS and in KiB everywhere else
         peak = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-        return Finished(started, seconds, peak, out.read())
+        return Finished(started, seconds, peak, out.read(), others)
 
 
 class OtherProcesses:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import statistics
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import checkouts
+import same_score
 from cases import CASES, Case, Comparison
 from measures import Sample
+from processes import DISTURBED
 
 CHECKOUTS = checkouts.RECORD
 QUANTITIES = {
@@ -126,13 +129,13 @@ def case_lines(case: Case, record: Record) -> list[str]:
 
 def _disturbed(record: Record) -> str:
     others = max(sample["others"] for samples in record.samples.values() for sample in samples)
-    if others < 0.25:
+    if others < DISTURBED:
         return ""
     return f" **Disturbed: other processes kept up to {others:.1f} cores busy meanwhile.**"
 
 
 def _cell(samples: list[Sample], key: str) -> str:
-    values = [sample[key] for sample in samples if key in sample]
+    values = [sample[key] for sample in samples if not math.isnan(sample.get(key, math.nan))]
     if not values:
         return ""
     return f"{sum(values):.0f} of {len(values)}" if key == "solved" else spread(values)
@@ -168,6 +171,7 @@ def document(records: dict[str, Record]) -> str:
     for case in CASES:
         if case.name in records:
             lines += case_lines(case, records[case.name])
+    lines += same_score.lines(records)
     if CHECKOUTS.exists():
         results = json.loads(CHECKOUTS.read_text())
         lines += [
@@ -178,7 +182,7 @@ def document(records: dict[str, Record]) -> str:
             *checkouts.lines(results),
             "",
         ]
-    opt_in = [case.name for case in CASES if case.opt_in]
+    opt_in = [*(case.name for case in CASES if case.opt_in), same_score.GROUP]
     commands = [
         ("make bench", "everything but the long cases"),
         ('make bench ARGS="--quick"', "one or two repeats, fewer steps"),

@@ -39,6 +39,7 @@ class Cores:
     """Gives each of several parallel runs one core of its own, so that none slows another down."""
 
     def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
         self.every = sorted(os.sched_getaffinity(0)) if jobs > 1 else []
         if jobs > len(self.every) > 0:
             raise SystemExit(f"--jobs {jobs}: this machine has only {len(self.every)} cores")
@@ -54,19 +55,27 @@ class Cores:
                 if usable == there
                 else f"{usable} {'core' if usable == 1 else 'cores'} of {there}"
             )
-            return train_and_score(row, seed, runs_dir, [], cores)
+            return self._noted(row, seed, runs_dir, [], cores)
         core = self._free.get()
         try:
             pinned = ["taskset", "-c", str(core)]
-            return train_and_score(row, seed, runs_dir, pinned, f"1 core of {len(self.every)}")
+            return self._noted(row, seed, runs_dir, pinned, f"1 core of {len(self.every)}")
         finally:
             self._free.put(core)
 
+    def _noted(self, row: Row, seed: int, runs_dir: Path, pinned: list[str], cores: str) -> Trained:
+        """A run, and how many cores processes that are neither it nor a job beside it kept busy."""
+        found, points, others = train_and_score(row, seed, runs_dir, pinned, cores)
+        return found | {"others": round(max(0.0, others - (self.jobs - 1)), 2)}, points
 
-def train_and_score(row: Row, seed: int, runs_dir: Path, pinned: list[str], cores: str) -> Trained:
-    """One run: its cost, its score on new episodes, and its curve."""
+
+def train_and_score(
+    row: Row, seed: int, runs_dir: Path, pinned: list[str], cores: str
+) -> tuple[dict[str, Any], learning_curves.Points, float]:
+    """One run: its cost, its score on new episodes, its curve, and the cores that others kept busy."""
     command = [*pinned, *gymnast("train", row.ref, f"seed={seed}", "--json", "--runs-dir", runs_dir)]
-    trained = run(command).json()
+    training = run(command)
+    trained = training.json()
     where = ("--runs-dir", runs_dir, "--episodes", row.episodes, "--seed", EVAL_SEED + seed, "--json")
     score = run([*pinned, *gymnast("eval", f"{trained['id']}/@best", *where)]).json()
     found = {
@@ -86,7 +95,7 @@ def train_and_score(row: Row, seed: int, runs_dir: Path, pinned: list[str], core
         "machine": ", ".join(filter(None, (cores, processor(), graphics()))),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
-    return found, learning_curves.points_of(RunFolder(runs_dir / trained["id"]))
+    return found, learning_curves.points_of(RunFolder(runs_dir / trained["id"])), training.others
 
 
 def main() -> None:
@@ -96,6 +105,7 @@ def main() -> None:
     parser.add_argument(
         "--jobs", type=int, default=1, help="parallel runs, each on a core of its own (Linux)"
     )
+    parser.add_argument("--missing", action="store_true", help="only seeds that have no run yet")
     parser.add_argument("--page", action="store_true", help="train nothing; write the page again")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the runs in this folder")
     options = parser.parse_args()
@@ -105,35 +115,55 @@ def main() -> None:
         DOCUMENT.write_text(page(records))
         return
     rows = [row for row in ROWS if (row.ref in options.only if options.only else not row.opt_in)]
+    known = records if options.missing else {}
+    seeds = {row.ref: _seeds(row, options.seeds, known.get(row.ref, [])) for row in rows}
     runs_dir = options.keep or Path(tempfile.mkdtemp(prefix="gymnast-results-"))
     cores = Cores(options.jobs)
     pool = ThreadPoolExecutor(options.jobs)
     try:
         pending: dict[str, list[Future[Trained]]] = {
-            row.ref: [
-                pool.submit(cores.train_and_score, row, seed, runs_dir)
-                for seed in range(row.first_seed, row.first_seed + (options.seeds or row.seeds))
-            ]
+            row.ref: [pool.submit(cores.train_and_score, row, seed, runs_dir) for seed in seeds[row.ref]]
             for row in rows
         }
         for row in rows:
-            found = []
+            found = list(known.get(row.ref, []))
+            curves = learning_curves.read().get(row.ref, {}) if found else {}
             for run_of_seed in pending[row.ref]:
-                found.append(run_of_seed.result())
-                print(f"{row.ref} {json.dumps(found[-1][0])}", file=sys.stderr, flush=True)
-            median = statistics.median(one["mean_return"] for one, _ in found)
-            print(f"{row.ref}: median {median:.4g}, aim {row.aim:g}")
-            records[row.ref] = [one for one, _ in found]
-            # after each row: a long run that is stopped keeps what it has
-            RECORDS.write_text(json.dumps(dict(sorted(records.items())), indent=1) + "\n")
-            learning_curves.keep({row.ref: {str(one["seed"]): curve for one, curve in found}})
-            learning_curves.draw(each.ref for each in ROWS)
-            DOCUMENT.write_text(page(records))
+                one, curve = run_of_seed.result()
+                print(f"{row.ref} {json.dumps(one)}", file=sys.stderr, flush=True)
+                found = sorted([*found, one], key=lambda each: int(each["seed"]))
+                curves[str(one["seed"])] = curve
+                if options.missing:  # without it a row is replaced as a whole: its preset may have changed
+                    _keep(records, row, found, curves)
+            if pending[row.ref]:
+                median = statistics.median(one["mean_return"] for one in found)
+                print(f"{row.ref}: median {median:.4g}, aim {row.aim:g}")
+                # after each row: a long run that is stopped keeps what it has
+                _keep(records, row, found, curves)
+                learning_curves.draw(each.ref for each in ROWS)
+                DOCUMENT.write_text(page(records))
     finally:
         pool.shutdown(cancel_futures=True)
         if options.keep is None:
             shutil.rmtree(runs_dir, ignore_errors=True)
     print(f"{DOCUMENT.relative_to(ROOT)} written")
+
+
+def _seeds(row: Row, seeds: int | None, known: list[dict[str, Any]]) -> list[int]:
+    there = {one["seed"] for one in known}
+    wanted = range(row.first_seed, row.first_seed + (seeds or row.seeds))
+    return [seed for seed in wanted if seed not in there]
+
+
+def _keep(
+    records: dict[str, Any],
+    row: Row,
+    found: list[dict[str, Any]],
+    curves: dict[str, learning_curves.Points],
+) -> None:
+    records[row.ref] = found
+    RECORDS.write_text(json.dumps(dict(sorted(records.items())), indent=1) + "\n")
+    learning_curves.keep({row.ref: curves})
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 
 from gymnast.runs.statistics import iqm
 from learning_curves import families, image_of, read
+from processes import DISTURBED
 from result_rows import ROWS, Row
 
 Found = dict[str, Any]  # one run, as results.json has it
@@ -47,19 +48,20 @@ The score ± the standard deviation over the episodes.
 _NOTES = """
 ## Notes
 
-- Aims are the env's own threshold, or what others publish. Those of HalfCheetah, Hopper, Walker2d and
-  InvertedPendulum are CleanRL's returns while training, with sampled actions
-  ([environments.md](environments.md)): a greedy score of the best checkpoint is another measure, and
-  usually higher. Those of the other MuJoCo tasks are Tianshou's PPO after 1M steps, evaluated with the mean
-  action.
+- Aims are the env's own threshold, or what others publish. Those of Acrobot and HalfCheetah are greedy
+  scores of RL Zoo's PPO after 1M steps (on HalfCheetah-v3). Those of Hopper, Walker2d and InvertedPendulum
+  are CleanRL's returns while training, with sampled actions ([environments.md](environments.md)): a greedy
+  score of the best checkpoint is another measure, and usually higher. Those of the other MuJoCo tasks are
+  Tianshou's PPO after 1M steps, evaluated with the mean action.
 - Seeds 11 and later were not used to choose settings; seeds 1 to 5 of the older rows were looked at while
   presets were tuned, so expect a little less of a new seed.
 - FrozenLake is scored over 20,000 episodes: by dynamic programming, the best policy that does not see the
   time reaches the goal with probability 0.7402 (0.7442 if it does), and over 2,000 episodes chance alone
   moves its score by ± 0.01.
 - A mix plays equally many episodes of each task; its score is the mean over tasks, each in brackets.
-- Seconds were measured while other work ran on the machine now and then; compare speeds by
-  [benchmarks.md](benchmarks.md).
+- Seconds marked † were measured while other processes kept a quarter of a core or more busy: without them
+  the run takes less, often a fraction. Older runs, of which this was not noted, had other work beside them
+  now and then. Compare speeds by [benchmarks.md](benchmarks.md).
 - `make results ARGS="--only Taxi-v4:ppo"` updates one preset.
 """
 
@@ -97,7 +99,7 @@ def _preset(row: Row, runs: list[Found], letters: dict[str, str]) -> str:
         ", ".join(_score(row, found, f"{found['mean_return']:.4g}") for found in runs),
         f"{row.aim:g}",
         f"{statistics.median(found['env_steps'] for found in runs):,.0f}",
-        f"{statistics.median(found['seconds'] for found in runs):.1f}",
+        f"{statistics.median(found['seconds'] for found in runs):.1f}{_mark(runs)}",
         "".join(sorted({letters[found["machine"]] for found in runs})),
     ]
     return f"| {' | '.join(cells)} |"
@@ -110,8 +112,12 @@ def _run(row: Row, found: Found, letters: dict[str, str]) -> str:
     if "tasks" in found:
         score += f" ({', '.join(f'{name} {mean:.4g}' for name, mean in found['tasks'].items())})"
     cells = [f"`gymnast train {row.ref} seed={found['seed']}`", score, f"{row.episodes:,}"]
-    cells += [f"{found['env_steps']:,}", f"{found['seconds']:.1f}", letters[found["machine"]]]
+    cells += [f"{found['env_steps']:,}", f"{found['seconds']:.1f}{_mark([found])}", letters[found["machine"]]]
     return f"| {' | '.join(cells)} |"
+
+
+def _mark(runs: list[Found]) -> str:
+    return "†" if any(found.get("others", 0) >= DISTURBED for found in runs) else ""
 
 
 def _score(row: Row, found: Found, shown: str) -> str:

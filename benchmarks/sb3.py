@@ -9,56 +9,24 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from typing import Any
 
 import torch
 from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+
+import zoo
 
 CARTPOLE = "CartPole-v1"
-LUNARLANDER = "LunarLander-v3"
 PONG = "PongNoFrameskip-v4"
-
-
-def cartpole(seed: int, **changes: Any) -> PPO:
-    """PPO on CartPole with RL Zoo's settings."""
-    settings: dict[str, Any] = {
-        "n_steps": 32,
-        "batch_size": 256,
-        "n_epochs": 20,
-        "gamma": 0.98,
-        "gae_lambda": 0.8,
-        "ent_coef": 0.0,
-        "learning_rate": lambda remaining: 1e-3 * remaining,
-        "clip_range": lambda remaining: 0.2 * remaining,
-    }
-    envs = make_vec_env(CARTPOLE, n_envs=8, seed=seed)
-    return PPO("MlpPolicy", envs, seed=seed, device="cpu", **(settings | changes))
 
 
 def cartpole_a2c(seed: int) -> A2C:
     """A2C on CartPole with RL Zoo's settings: eight envs, all else as SB3 has it."""
     envs = make_vec_env(CARTPOLE, n_envs=8, seed=seed)
     return A2C("MlpPolicy", envs, ent_coef=0.0, seed=seed, device="cpu")
-
-
-def lunarlander(seed: int) -> PPO:
-    """PPO on LunarLander with RL Zoo's settings."""
-    envs = make_vec_env(LUNARLANDER, n_envs=16, seed=seed)
-    return PPO(
-        "MlpPolicy",
-        envs,
-        n_steps=1024,
-        batch_size=64,
-        n_epochs=4,
-        gamma=0.999,
-        gae_lambda=0.98,
-        ent_coef=0.01,
-        seed=seed,
-        device="cpu",
-    )
 
 
 def pong(seed: int) -> PPO:
@@ -85,29 +53,33 @@ def pong(seed: int) -> PPO:
 
 
 class StopWhenSolved(BaseCallback):
-    """Greedy evaluation every `every` steps: `few` episodes, then 100 if those reach the threshold."""
+    """Greedy evaluation every `every` steps: `few` episodes, then `many` if those reach the threshold."""
 
-    def __init__(self, env_id: str, threshold: float, every: int, few: int, seed: int) -> None:
+    def __init__(self, check: argparse.Namespace) -> None:
         super().__init__()
-        self.threshold, self.every, self.few = threshold, every, few
-        self.env_id, self.eval_seed = env_id, seed + 10_000
-        self.due = every
+        self.check, self.eval_seed = check, check.seed + 10_000
+        self.due, self.began = check.every, time.time()
         self.score = float("nan")
 
     def _on_step(self) -> bool:
+        if time.time() - self.began > self.check.wall_time:
+            return False
         if self.num_timesteps < self.due:
             return True
-        self.due += self.every
-        self.score = self._mean_return(self.few)
-        if self.score < self.threshold:
+        self.due += self.check.every
+        self.score = self._mean_return(self.check.few)
+        if self.score < self.check.threshold:
             return True
-        self.score = self._mean_return(100)
-        return self.score < self.threshold
+        self.score = self._mean_return(self.check.many)
+        return bool(self.score < self.check.threshold)
 
     def _mean_return(self, episodes: int) -> float:
         # one env per episode, all in one batch: far faster for SB3 than one env after another
-        envs = make_vec_env(self.env_id, n_envs=episodes, seed=self.eval_seed)
-        mean, _ = evaluate_policy(self.model, envs, n_eval_episodes=episodes, deterministic=True)
+        envs: VecEnv = make_vec_env(self.check.env, n_envs=episodes, seed=self.eval_seed)
+        if isinstance(self.training_env, VecNormalize):
+            envs = VecNormalize(envs, training=False, norm_reward=False)
+            envs.obs_rms = self.training_env.obs_rms
+        mean, _ = evaluate_policy(self.model, envs, n_eval_episodes=episodes, deterministic=True, warn=False)
         envs.close()
         return float(mean)
 
@@ -118,26 +90,23 @@ def steps(seed: int, env_steps: int, env_id: str, algo: str = "ppo") -> dict[str
     if env_id == PONG:
         model = pong(seed)
     else:
-        model = cartpole_a2c(seed) if algo == "a2c" else cartpole(seed)
+        model = cartpole_a2c(seed) if algo == "a2c" else zoo.ppo(env_id, seed)
     start = time.perf_counter()
     model.learn(env_steps)
     seconds = time.perf_counter() - start
     return {"env_steps": model.num_timesteps, "seconds": seconds}
 
 
-def solve(seed: int, env_id: str, env_steps: int) -> dict[str, float]:
-    """When (wall clock) the policy was known to solve the env."""
-    if env_id == CARTPOLE:
-        model, stop = cartpole(seed), StopWhenSolved(CARTPOLE, 475, every=5_120, few=10, seed=seed)
-    else:
-        model, stop = lunarlander(seed), StopWhenSolved(LUNARLANDER, 200, every=25_000, few=20, seed=seed)
-    model.learn(env_steps, callback=stop)
+def solve(check: argparse.Namespace) -> dict[str, float]:
+    """When (wall clock) the policy was known to reach the threshold, or training ended without."""
+    model, stop = zoo.ppo(check.env, check.seed), StopWhenSolved(check)
+    model.learn(check.env_steps, callback=stop)
     return {"ended_at": time.time(), "env_steps": model.num_timesteps, "score": stop.score}
 
 
 def first_update(seed: int) -> dict[str, float]:
     """When (wall clock) a rollout of 256 steps and its 20 epochs were done."""
-    model = cartpole(seed)
+    model = zoo.ppo(CARTPOLE, seed)
     model.learn(256)
     return {"ended_at": time.time(), "env_steps": model.num_timesteps}
 
@@ -147,15 +116,21 @@ def main() -> None:
     parser.add_argument("what", choices=["steps", "solve", "first-update"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--env-steps", type=int, default=100_000)
-    parser.add_argument("--env", choices=[CARTPOLE, LUNARLANDER, PONG], default=CARTPOLE)
+    parser.add_argument("--env", choices=[*zoo.SETTINGS, PONG], default=CARTPOLE)
     parser.add_argument("--algo", choices=["ppo", "a2c"], default="ppo", help="of `steps`")
+    solving = parser.add_argument_group("solve")
+    solving.add_argument("--threshold", type=float, default=475)
+    solving.add_argument("--every", type=int, default=5_120, help="env steps between evaluations")
+    solving.add_argument("--few", type=int, default=10, help="episodes of an evaluation")
+    solving.add_argument("--many", type=int, default=100, help="episodes that confirm one")
+    solving.add_argument("--wall-time", type=float, default=float("inf"), help="give up after these seconds")
     options = parser.parse_args()
     if options.env != PONG:  # convolutions profit from every core
         torch.set_num_threads(1)
     if options.what == "steps":
         found = steps(options.seed, options.env_steps, options.env, options.algo)
     elif options.what == "solve":
-        found = solve(options.seed, options.env, options.env_steps)
+        found = solve(options)
     else:
         found = first_update(options.seed)
     print(json.dumps(found))

@@ -25,6 +25,8 @@ MODULES = (
     "results",
     "preset_health",
     "observe_memory",
+    "same_score",
+    "results_page",
 )
 
 
@@ -111,6 +113,37 @@ def test_numbers_have_three_digits(harness: dict[str, ModuleType], value: float,
 def test_every_row_of_the_results_is_a_packaged_preset(harness: dict[str, ModuleType]) -> None:
     for row in harness["results"].ROWS:
         assert load_config(row.ref).config.algo.name in row.ref
+
+
+def test_seconds_to_the_same_score_are_bounds_where_a_side_gave_up(harness: dict[str, ModuleType]) -> None:
+    def samples(seconds: float, solved: bool) -> dict[str, float]:
+        return {"seconds": seconds, "score": 0.0, "solved": float(solved)}
+
+    task, shown = harness["same_score"].TASKS[0], harness["same_score"].lines
+    sides = {"Stable-Baselines3": [samples(50, True), samples(90, False)], "Gymnast": [samples(10, True)] * 2}
+    (row,) = (line for line in shown({task.case: record(harness, sides)}) if task.env_id in line)
+    assert "| > 70.0 (reached 1 of 2) | 10.0 | > 7.0 | ≥ 4 | met |" in row
+    sides["Gymnast"] = [samples(10, True), samples(10, False)]
+    (row,) = (line for line in shown({task.case: record(harness, sides)}) if task.env_id in line)
+    assert "| – | ≥ 4 | missed |" in row
+
+
+def test_seconds_of_a_busy_machine_are_marked_in_the_results(harness: dict[str, ModuleType]) -> None:
+    row = harness["results"].ROWS[0]
+    run = {"seed": 1, "env_steps": 10, "seconds": 2.5, "mean_return": 1.0, "std_return": 0.0}
+    run |= {"machine": "a machine", "date": "2026-01-01"}
+    quiet = harness["results_page"].page({row.ref: [run | {"others": 0.1}]})
+    busy = harness["results_page"].page({row.ref: [run | {"others": 1.2}]})
+    assert "| 2.5 |" in quiet
+    assert "2.5†" not in quiet
+    assert busy.count("| 2.5† |") == 2  # the preset's line and the single run's
+
+
+def test_missing_seeds_of_a_row_are_those_without_a_run(harness: dict[str, ModuleType]) -> None:
+    results = harness["results"]
+    row = results.Row("CartPole-v1:ppo", 500, first_seed=11)
+    assert results._seeds(row, None, [{"seed": 12}]) == [11, 13]
+    assert results._seeds(row, 2, []) == [11, 12]
 
 
 def test_zoo_preset_is_what_the_other_side_runs(harness: dict[str, ModuleType]) -> None:
