@@ -51,6 +51,8 @@ def edits_for(present: Present, symptoms: Sequence[Symptom]) -> Iterator[Edit]:
                 yield Edit(f"{symptom.name} → {name}", changes, symptom.seen, place == 0)
 
 
+_SHORT = 32  # steps; a rollout that is shorter gets this long at once
+
 Make = Callable[[Present, Severity], Changes]
 
 
@@ -84,7 +86,7 @@ def _longer_rollouts(p: Present, s: Severity) -> Changes:
     steps = p.get("algo.n_steps")
     if not isinstance(steps, int):
         return {}
-    longer = min(2048, round(steps * (4 if steps < 64 else 2)))
+    longer = min(2048, max(_SHORT, steps * (4 if steps < 64 else 2)))
     changes: Changes = {"algo.n_steps": longer}
     size = p.get("algo.batch_size")
     if isinstance(size, (int, float)) and size > 1:  # the share of the rollout stays
