@@ -47,7 +47,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 TITLES = {
     "lr": "CartPole-v1:ppo, lr × 30",
     "gamma": "CartPole-v1:ppo, γ 0.8",
-    "entropy": "gymnast/Bandit-v0:ppo-gaussian, 100 noisy arms, no entropy bonus, rollouts of 1 step, not 32",
+    "entropy": "gymnast/Bandit-v0:ppo-gaussian, 100 noisy arms, no entropy bonus, rollouts of 1 step",
 }
 LIMIT = 40  # runs' worth of env steps
 

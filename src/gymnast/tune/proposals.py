@@ -30,6 +30,8 @@ from gymnast.tune.state import Plan
 # symptom that asks for the same.
 _PRIOR = {"info": 1.0, "warning": 2.0, "critical": 3.0}
 _ROOT, _DIRECT, _VOTE = 2.0, 1.0, 1.0
+# And losses, as most edits do not help. With fewer, luck among many weak arms beats the few strong ones.
+_LOSSES = 4.0
 _DRAWS = 24  # points near the incumbent, of which the most promising is tried
 
 ByModel = Callable[[int], Iterable[tuple[Changes, str]]]
@@ -90,7 +92,7 @@ class Chooser:
             symptom, _, what = edit.arm.partition(" → ")
             wins += _PRIOR[severities[symptom]] + _ROOT * (symptom == root)
             wins += _DIRECT * edit.is_first + _VOTE * (votes[what] - 1)
-            losses += 1.0
+            losses += _LOSSES
             drawn.append((wins / (wins + losses), float(self.rng.beta(wins, losses)), edit))
         surest = max(drawn, key=lambda each: each[0], default=None)
         drawn.sort(key=lambda each: (each is not surest, -each[1]))
