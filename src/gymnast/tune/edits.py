@@ -6,6 +6,7 @@ that are kept across projects (arms.py).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -32,6 +33,11 @@ class Edit:
     changes: Changes
     why: str
     is_first: bool = False  # the most direct one for its symptom
+    votes: int = 1  # how many symptoms ask for this kind of edit
+
+    @property
+    def kind(self) -> str:
+        return self.arm.partition(" → ")[2]
 
 
 def may_fork(key: str) -> bool:
@@ -41,14 +47,18 @@ def may_fork(key: str) -> bool:
 
 def edits_for(present: Present, symptoms: Sequence[Symptom]) -> Iterator[Edit]:
     """Every edit that the symptoms ask for and that changes something, the worst symptom's first."""
+    made = [
+        (symptom, name, place, make(present, symptom.severity))
+        for symptom in symptoms
+        for place, (name, make) in enumerate(_TABLE.get(symptom.name, {}).items())
+    ]
+    votes = Counter(name for _, name, _, changes in made if changes)
     seen: set[str] = set()
-    for symptom in symptoms:
-        for place, (name, make) in enumerate(_TABLE.get(symptom.name, {}).items()):
-            changes = make(present, symptom.severity)
-            text = repr(sorted(changes.items()))
-            if changes and text not in seen:
-                seen.add(text)
-                yield Edit(f"{symptom.name} → {name}", changes, symptom.seen, place == 0)
+    for symptom, name, place, changes in made:
+        text = repr(sorted(changes.items()))
+        if changes and text not in seen:
+            seen.add(text)
+            yield Edit(f"{symptom.name} → {name}", changes, symptom.seen, place == 0, votes[name])
 
 
 _SHORT = 32  # steps; a rollout that is shorter gets this long at once
