@@ -27,25 +27,27 @@ from gymnast.runs.store import RunFolder
 from gymnast.terminal.text import echo
 
 CARTPOLE: dict[str, Any] = {"budget.env_steps": 50_000}
-FROZEN: dict[str, Any] = {
-    "env.kwargs": {"is_slippery": False},
-    "env.spec.solved_at": 1,
-    "budget.env_steps": 100_000,
+# A hundred arms of which one is clearly the best, under noise that hides it from any few pulls.
+BANDIT: dict[str, Any] = {
+    "env.kwargs": {"arms": 100, "arms_seed": 3, "kind": "gaussian", "horizon": 20, "noise": 20},
+    "env.spec.action_labels": None,
+    "env.spec.solved_at": 54,  # 20 pulls of the best arm are worth 66, of the second best 41
+    "budget.env_steps": 30_000,
     "eval.every": 5000,
-    "eval.episodes": 10,
+    "eval.episodes": 1000,
 }
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "lr": ("CartPole-v1:ppo", {**CARTPOLE, "algo.lr": {"kind": "linear", "start": 0.15, "end": 0}}),
     "gamma": ("CartPole-v1:ppo", {**CARTPOLE, "algo.gamma": 0.8}),
     "entropy": (
-        "FrozenLake8x8-v1:ppo",
-        {**FROZEN, "algo.entropy_coef": 0.0, "algo.n_steps": 4},
+        "gymnast/Bandit-v0:ppo-gaussian",
+        {**BANDIT, "algo.entropy_coef": 0.0, "algo.n_steps": 1, "algo.batch_size": "all"},
     ),
 }
 TITLES = {
     "lr": "CartPole-v1:ppo, lr × 30",
     "gamma": "CartPole-v1:ppo, γ 0.8",
-    "entropy": "FrozenLake8x8-v1:ppo on dry ground, no entropy bonus, rollouts of 4 steps, not 128",
+    "entropy": "gymnast/Bandit-v0:ppo-gaussian, 100 noisy arms, no entropy bonus, rollouts of 1 step",
 }
 LIMIT = 40  # runs' worth of env steps
 
@@ -55,6 +57,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", choices=[*CASES])
+    parser.add_argument("--first", type=int, default=0, help="the first repeat; each has seeds of its own")
     parser.add_argument("--runs-dir", type=Path)
     chosen = parser.parse_args()
     root = chosen.runs_dir or Path(tempfile.mkdtemp(prefix="gymnast-tune-"))
@@ -63,7 +66,8 @@ def main() -> None:
         found: dict[str, list[tuple[int, bool]]] = {}
         for method in ("diagnose", "random"):
             found[method] = [
-                one(root, case, method, repeat, chosen.workers) for repeat in range(chosen.repeats)
+                one(root, case, method, repeat, chosen.workers)
+                for repeat in range(chosen.first, chosen.first + chosen.repeats)
             ]
         rows.append((case, found))
         show(rows)

@@ -75,11 +75,11 @@ def test_a_spoilt_learning_rate_is_repaired_and_the_evidence_is_kept(tmp_path: P
 def test_a_killed_tune_continues_to_the_same_end(tmp_path: Path) -> None:
     settings = {**SPOILT, "budget.env_steps": 8192, "eval.every": 1024, "eval.episodes": 4}
     words = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
-    limits = {"max_env_steps": 200_000, "workers": 2, "ask_model": False}
+    limits = {"max_env_steps": 130_000, "workers": 2, "ask_model": False}
     whole = api.autotune(PRESET, overrides=settings, runs_dir=tmp_path / "whole", **limits)  # type: ignore[arg-type]
     Path(os.environ["GYMNAST_STATE_DIR"], "tune-arms.json").unlink(missing_ok=True)
     command = [
-        sys.executable, "-m", "gymnast", "tune", PRESET, *words, "--max-env-steps", "200k", "--workers", "2",
+        sys.executable, "-m", "gymnast", "tune", PRESET, *words, "--max-env-steps", "130k", "--workers", "2",
         "--no-model", "--runs-dir", str(tmp_path / "killed"), "-q",
     ]  # fmt: skip
     for moment in ("*-b1", "*-r1c?s?"):  # in the baseline, and in the first race

@@ -6,6 +6,7 @@ that are kept across projects (arms.py).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -32,6 +33,11 @@ class Edit:
     changes: Changes
     why: str
     is_first: bool = False  # the most direct one for its symptom
+    votes: int = 1  # how many symptoms ask for this kind of edit
+
+    @property
+    def kind(self) -> str:
+        return self.arm.partition(" → ")[2]
 
 
 def may_fork(key: str) -> bool:
@@ -41,15 +47,21 @@ def may_fork(key: str) -> bool:
 
 def edits_for(present: Present, symptoms: Sequence[Symptom]) -> Iterator[Edit]:
     """Every edit that the symptoms ask for and that changes something, the worst symptom's first."""
+    made = [
+        (symptom, name, place, make(present, symptom.severity))
+        for symptom in symptoms
+        for place, (name, make) in enumerate(_TABLE.get(symptom.name, {}).items())
+    ]
+    votes = Counter(name for _, name, _, changes in made if changes)
     seen: set[str] = set()
-    for symptom in symptoms:
-        for place, (name, make) in enumerate(_TABLE.get(symptom.name, {}).items()):
-            changes = make(present, symptom.severity)
-            text = repr(sorted(changes.items()))
-            if changes and text not in seen:
-                seen.add(text)
-                yield Edit(f"{symptom.name} → {name}", changes, symptom.seen, place == 0)
+    for symptom, name, place, changes in made:
+        text = repr(sorted(changes.items()))
+        if changes and text not in seen:
+            seen.add(text)
+            yield Edit(f"{symptom.name} → {name}", changes, symptom.seen, place == 0, votes[name])
 
+
+_SHORT = 32  # steps; a rollout that is shorter gets this long at once
 
 Make = Callable[[Present, Severity], Changes]
 
@@ -84,7 +96,7 @@ def _longer_rollouts(p: Present, s: Severity) -> Changes:
     steps = p.get("algo.n_steps")
     if not isinstance(steps, int):
         return {}
-    longer = min(2048, round(steps * (4 if steps < 64 else 2)))
+    longer = min(2048, max(_SHORT, steps * (4 if steps < 64 else 2)))
     changes: Changes = {"algo.n_steps": longer}
     size = p.get("algo.batch_size")
     if isinstance(size, (int, float)) and size > 1:  # the share of the rollout stays

@@ -6,7 +6,6 @@ No point is tried twice, and what the config loader refuses is not tried at all.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +29,8 @@ from gymnast.tune.state import Plan
 # symptom that asks for the same.
 _PRIOR = {"info": 1.0, "warning": 2.0, "critical": 3.0}
 _ROOT, _DIRECT, _VOTE = 2.0, 1.0, 1.0
+# And losses, as most edits do not help. With fewer, luck among many weak arms beats the few strong ones.
+_LOSSES = 4.0
 _DRAWS = 24  # points near the incumbent, of which the most promising is tried
 
 ByModel = Callable[[int], Iterable[tuple[Changes, str]]]
@@ -83,24 +84,25 @@ class Chooser:
         gravest = [symptom for symptom in symptoms if SEVERITIES.index(symptom.severity) == worst]
         root = min(gravest, key=lambda symptom: symptom.first_step).name if gravest else ""
         edits = list(edits_for(Present(self.config()), symptoms))
-        votes = Counter(edit.arm.partition(" → ")[2] for edit in edits)
         drawn = []
         for edit in edits:
             wins, losses = self.counts.get(edit.arm, (0.0, 0.0))
-            symptom, _, what = edit.arm.partition(" → ")
+            symptom = edit.arm.partition(" → ")[0]
             wins += _PRIOR[severities[symptom]] + _ROOT * (symptom == root)
-            wins += _DIRECT * edit.is_first + _VOTE * (votes[what] - 1)
-            losses += 1.0
+            wins += _DIRECT * edit.is_first + _VOTE * (edit.votes - 1)
+            losses += _LOSSES
             drawn.append((wins / (wins + losses), float(self.rng.beta(wins, losses)), edit))
         surest = max(drawn, key=lambda each: each[0], default=None)
         drawn.sort(key=lambda each: (each is not surest, -each[1]))
         return [edit for _, _, edit in drawn]
 
     def _by_table(self, found: list[Proposed], most: int, symptoms: Sequence[Symptom]) -> None:
+        kinds: set[str] = set()  # a round has one of each: more of one says little about the others
         for edit in self.ranked(symptoms):
             if len(found) >= most:
                 return
-            self._add(found, "table", edit.changes, edit.why, edit.arm)
+            if edit.kind not in kinds and self._add(found, "table", edit.changes, edit.why, edit.arm):
+                kinds.add(edit.kind)
 
     def _fill(
         self, found: list[Proposed], count: int, draw: Callable[[], tuple[Changes, str]]
@@ -114,18 +116,20 @@ class Chooser:
 
     def _add(
         self, found: list[Proposed], source: str, edit: Changes, why: str, arm: str | None = None
-    ) -> None:
+    ) -> bool:
+        """Whether it is a new point that loads."""
         changes = with_edit(self.changes, edit)
         point = point_of(changes)
         if not edit or point in self.tried:
-            return
+            return False
         try:
             if self._load(changes) == self.config():
-                return
+                return False
         except GymnastError:
-            return
+            return False
         self.tried.add(point)
         found.append(Proposed(source, dict(edit), changes, why, arm))
+        return True
 
     def _load(self, changes: Changes) -> Config:
         dirs = [Path(folder) for folder in self.plan.config_dirs]

@@ -176,7 +176,9 @@ class Race:
             begun = int(candidate.forks[seed].rpartition("/")[2]) if seed in candidate.forks else 0
             at = None if rung == 1.0 else begun + round((plan.budget - begun) * rung)
             mine, other = self._value(candidate.runs[seed], at), self._value(run_id, at)
-            found.append(mine - other if math.isfinite(mine) else -math.inf)
+            delta = mine - other if math.isfinite(mine) else -math.inf
+            same = abs(delta) < 1e-9 * max(1.0, abs(other))  # the same scores, added up in other parts
+            found.append(0.0 if same else delta)
         return found
 
     def _value(self, run_id: str, at: int | None) -> float:
