@@ -35,6 +35,7 @@ def _own_arms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_spoilt_learning_rate_is_repaired_and_the_evidence_is_kept(tmp_path: Path) -> None:
     said: list[str] = []
     tuned = api.autotune(
@@ -72,6 +73,7 @@ def test_a_spoilt_learning_rate_is_repaired_and_the_evidence_is_kept(tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_killed_tune_continues_to_the_same_end(tmp_path: Path) -> None:
     settings = {**SPOILT, "budget.env_steps": 8192, "eval.every": 1024, "eval.episodes": 4}
     words = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
