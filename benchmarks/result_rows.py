@@ -80,6 +80,7 @@ ROWS = (
     Row("Hopper-v5:ppo", 2383, opt_in=True),
     Row("Walker2d-v5:ppo", 2288, opt_in=True),
     Row("InvertedPendulum-v5:ppo", 963, opt_in=True),
+    Row("Pusher-v5:ppo", -40.4, first_seed=11, opt_in=True),
     # Tianshou's PPO after 1M steps on the v2 and v4 tasks, evaluated with the mean action
     Row("InvertedDoublePendulum-v5:ppo", 9231, first_seed=11, opt_in=True),
     Row("Reacher-v5:ppo", -4.1, first_seed=11, opt_in=True),
