@@ -49,10 +49,11 @@ _NOTES = """
 ## Notes
 
 - Aims are the env's own threshold, or what others publish. Those of Acrobot and HalfCheetah are greedy
-  scores of RL Zoo's PPO after 1M steps (on HalfCheetah-v3). Those of Hopper, Walker2d and InvertedPendulum
-  are CleanRL's returns while training, with sampled actions ([environments.md](environments.md)): a greedy
-  score of the best checkpoint is another measure, and usually higher. Those of the other MuJoCo tasks are
-  Tianshou's PPO after 1M steps, evaluated with the mean action.
+  scores of RL Zoo's PPO after 1M steps (on HalfCheetah-v3), MountainCar's is near that of its DQN (-100.8),
+  Pendulum's is what SAC and TD3 reach after 20k steps. Those of Hopper, Walker2d, InvertedPendulum and
+  Pusher are CleanRL's returns while training, with sampled actions ([environments.md](environments.md)): a
+  greedy score of the best checkpoint is another measure, and usually higher. Those of the other MuJoCo tasks
+  are Tianshou's PPO after 1M steps, evaluated with the mean action.
 - Seeds 11 and later were not used to choose settings; seeds 1 to 5 of the older rows were looked at while
   presets were tuned, so expect a little less of a new seed.
 - FrozenLake is scored over 20,000 episodes: by dynamic programming, the best policy that does not see the
