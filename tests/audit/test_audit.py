@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import pty
 import shutil
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +224,38 @@ def test_checkpoint_is_named_once(run: api.Run) -> None:
 
     with pytest.raises(GymnastError, match="names a checkpoint already"):
         api.audit_run_rewards(f"{run.id}/@last", checkpoint="@best", runs_dir=run.folder.root)
+
+
+def test_parts_of_the_reward_are_shown_while_it_plays() -> None:
+    seen: list[api.PlayedSoFar] = []
+    found = api.audit_env_rewards(
+        "MountainCar-v0:ppo", episodes=3, overrides={"env.max_episode_steps": 40}, watch=seen.append
+    )
+    assert len(seen) >= 2
+    steps = [one.steps for one in seen]
+    assert steps == sorted(steps)
+    first, last = seen[0], seen[-1]
+    assert (last.policy, last.episodes, last.wanted) == ("random", 3, 3)
+    assert first.now["env"] == -1.0  # of every step
+    assert set(first.now) == set(found.main.parts) > {"env"}
+    assert last.shares == pytest.approx(found.main.parts)
+    assert last.last_return == pytest.approx(sum(found.played[0].episodes[-1]))
+
+
+def test_live_lines_fit_and_an_audit_in_a_terminal_has_them(tmp_path: Path) -> None:
+    parent, child = pty.openpty()
+    words = [sys.executable, "-m", "gymnast", "audit", "MountainCar-v0:ppo", "--episodes", "2"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "60", "LINES": "30", "NO_COLOR": "1"}
+    done = subprocess.Popen(words, stdin=child, stdout=child, stderr=child, env=environment, cwd=tmp_path)
+    os.close(child)
+    written = b""
+    with suppress(OSError):  # which the end of a terminal is
+        while chunk := os.read(parent, 65536):
+            written += chunk
+    os.close(parent)
+    assert done.wait() == 0
+    text = written.decode()
+    assert "random: 0/2 episodes" in text
+    assert "this step" in text
+    assert text.index("this step") < text.index("Reward of a step"), "before the result"
+    assert text.count("\x1b[?25h") == 1, "the cursor is back"

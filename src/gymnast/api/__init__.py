@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gymnast.api.archiving import pack_run as pack_run
     from gymnast.api.archiving import sync_to_wandb as sync_to_wandb
     from gymnast.api.archiving import unpack_run as unpack_run
+    from gymnast.api.audit import PlayedSoFar as PlayedSoFar
     from gymnast.api.audit import RewardAudit as RewardAudit
     from gymnast.api.audit import audit_env_rewards as audit_env_rewards
     from gymnast.api.audit import audit_run_rewards as audit_run_rewards
@@ -290,7 +291,7 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "publishing": "Publication publish_run pull_run",
     "archiving": "ArchivedRun ArrivedRun PackedRun archive_run pack_run sync_to_wandb unpack_run",
     "doctor": "PROBE_TITLES Examination Finding ProbeResult examine examine_algorithms",
-    "audit": "RewardAudit audit_env_rewards audit_run_rewards audit_text names_a_run",
+    "audit": "PlayedSoFar RewardAudit audit_env_rewards audit_run_rewards audit_text names_a_run",
     "insight": "look_inside what_can_be_seen grad_cam integrated_gradients occlusion layer_activations"
     " exciting_patches memory_states dead_units insight_answer",
     "smoke": "SMOKE_STAGES SmokeOutcome SmokePreset smoke_presets try_presets",

@@ -9,6 +9,7 @@ from gymnast.api.arguments import Folders, folders, maybe_whole, plain_overrides
 from gymnast.api.run import Overrides, Run, log_printed, read_checkpoint
 from gymnast.audit import audit
 from gymnast.audit.audit import RewardAudit
+from gymnast.audit.play import PlayedSoFar, Watch
 from gymnast.audit.text import audit_text
 from gymnast.config.load import ResolvedConfig, SeveralVariantsError, load_config
 from gymnast.errors import GymnastError, RunElsewhere
@@ -16,7 +17,14 @@ from gymnast.runs.files import make_folder, users_place, write_atomic
 from gymnast.runs.references import find_run, parse_reference
 from gymnast.runs.store import RunFolder, runs_root
 
-__all__ = ["RewardAudit", "audit_env_rewards", "audit_run_rewards", "audit_text", "names_a_run"]
+__all__ = [
+    "PlayedSoFar",
+    "RewardAudit",
+    "audit_env_rewards",
+    "audit_run_rewards",
+    "audit_text",
+    "names_a_run",
+]
 
 PICTURE = "audit.png"
 
@@ -42,16 +50,18 @@ def audit_env_rewards(
     overrides: Overrides = (),
     config_dirs: Folders = (),
     picture: str | Path | None = None,
+    watch: Watch | None = None,
 ) -> RewardAudit:
     """Play random actions in the env of a config, built as in training, and assess its rewards.
 
     Of several variants the first is taken: they seldom differ in the env, and the result names it.
     Without a number of episodes as many as make a few thousand steps. `picture` is a PNG file to write.
+    `watch` is called some ten times a second with what came so far.
     """
     episodes, seed = maybe_whole("episodes", episodes, 1), maybe_whole("seed", seed)
     place = _place(picture)
     resolved = _load(str(reference), overrides, config_dirs)
-    found = audit.audit_rewards(resolved.config, resolved.name, episodes, seed, None)
+    found = audit.audit_rewards(resolved.config, resolved.name, episodes, seed, None, watch)
     return found if place is None else _with_picture(found, place)
 
 
@@ -65,6 +75,7 @@ def audit_run_rewards(
     picture: str | Path | None = None,
     runs_dir: str | Path | None = None,
     trust: bool = False,
+    watch: Watch | None = None,
 ) -> RewardAudit:
     """The same for a run: random actions, then its checkpoint (the best, else the last), sampled and greedy.
 
@@ -81,7 +92,7 @@ def audit_run_rewards(
     if place is None:  # found out now, not after playing
         make_folder(run.pictures)
         place = run.pictures / PICTURE
-    return _with_picture(audit.audit_rewards(config, name, episodes, seed, trained), place)
+    return _with_picture(audit.audit_rewards(config, name, episodes, seed, trained, watch), place)
 
 
 def _with_checkpoint(reference: str | Path | Run, checkpoint: str | None) -> str | Path | Run:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gymnast.audit.advice import Advice, advise
-from gymnast.audit.play import Played, play_policy, play_random
+from gymnast.audit.play import Played, Watch, play_policy, play_random
 from gymnast.audit.statistics import Statistics, statistics
 from gymnast.config.schema import Config
 from gymnast.envs.build import build_envs
@@ -90,17 +90,22 @@ class Trained:
 
 
 def audit_rewards(
-    config: Config, name: str, episodes: int | None, seed: int | None, trained: Trained | None
+    config: Config,
+    name: str,
+    episodes: int | None,
+    seed: int | None,
+    trained: Trained | None,
+    watch: Watch | None = None,
 ) -> RewardAudit:
     """Play as training would, wrappers included, and assess the rewards. Without a number of episodes as many
-    as it takes for a few thousand random steps, within limits."""
+    as it takes for a few thousand random steps, within limits. `watch` is shown rewards while they come."""
     spec = read_spec(config.env)
     limited = with_episode_limit(config, spec)
     seed = held_out_seed(config) if seed is None else seed
     total = build_budget(config.budget, 1).schedule_steps
     gamma = float(config.algo.gamma.at(0, total))
     try:
-        played = _all_plays(limited, episodes or _enough(limited, seed), seed, trained)
+        played = _all_plays(limited, episodes or _enough(limited, seed), seed, trained, watch)
     except EnvFailure as failure:
         raise RunFailed(f"{config.env.id}: {failure}") from failure
     plays = tuple(statistics(each, gamma, spec.solved_at) for each in played)
@@ -126,15 +131,17 @@ def _enough(config: Config, seed: int) -> int:
     return int(np.clip(_STEPS / max(length, 1.0), _FEWEST, _MOST))
 
 
-def _all_plays(config: Config, episodes: int, seed: int, trained: Trained | None) -> list[Played]:
+def _all_plays(
+    config: Config, episodes: int, seed: int, trained: Trained | None, watch: Watch | None
+) -> list[Played]:
     envs = _build(config, episodes, seed)
     try:
-        plays = [play_random(envs, episodes, seed)]
+        plays = [play_random(envs, episodes, seed, watch)]
         if trained is not None:
             policy = load_policy(config, envs.observation_space, envs.action_space, trained.arrays)
             with limit_threads(policy.network, envs.n_envs):
                 for rng in (np.random.default_rng([seed, 0x5A3B]), None):
-                    plays.append(play_policy(envs, episodes, policy, rng))
+                    plays.append(play_policy(envs, episodes, policy, rng, watch))
     finally:
         envs.close()
     return plays
