@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import signal
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2
 import psutil
 import pytest
 
@@ -31,11 +38,38 @@ def test_500_runs_are_listed_at_once(runs: Path, run: str, tmp_path: Path) -> No
         assert client.get("/api/runs/a0000250").json()["run"]["id"] == "a0000250"
 
 
+@contextmanager
+def served_by_a_process(runs: Path) -> Iterator[tuple[subprocess.Popen[str], httpx2.Client]]:
+    """`gymnast inspect` as a user starts it, whose memory is the server's alone."""
+    words = [
+        sys.executable,
+        "-m",
+        "gymnast",
+        "inspect",
+        "--no-browser",
+        "--port",
+        "0",
+        "--runs-dir",
+        str(runs),
+    ]
+    process = subprocess.Popen([sys.executable, "-m", "gymnast", *words], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        found = re.search(r"(http://127\.0\.0\.1:\d+)/\S*token=([\w-]+)", process.stdout.readline())
+        assert found is not None
+        headers = {"Authorization": f"Bearer {found[2]}"}
+        with httpx2.Client(base_url=found[1], headers=headers, timeout=60) as client:
+            yield process, client
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_memory_is_flat_over_50_recordings(runs: Path, run: str) -> None:
-    with serving(api.inspector_server(runs, port=0)) as server, client_of(server) as client:
-        own, after = psutil.Process(), {}
+    with served_by_a_process(runs) as (process, client):
+        own, after = psutil.Process(process.pid), {}
         for number in range(51):
             job = client.post(
                 "/api/recordings", json={"run": run, "seed": number, "steps": 60, "episodes": 50}
@@ -48,16 +82,13 @@ def test_memory_is_flat_over_50_recordings(runs: Path, run: str) -> None:
             client.delete(f"/api/recordings/{name}")
             if number in (10, 50):
                 after[number] = [p.memory_info().rss / 1e6 for p in (own, *own.children())]
-    assert len(after[10]) == len(after[50]) == 2
+    assert len(after[10]) == len(after[50]) == 2, "the server and its recorder"
     for first, last in zip(after[10], after[50], strict=True):
         assert last < first + 25, after
 
 
 def test_the_server_adds_little_to_the_start(repository: Path) -> None:
     """In processor time, so that a busy machine does not count."""
-    import subprocess
-    import sys
-
     rest = (
         "import gymnast.api.training, gymnast.recordings.record, gymnast.api.inspection, gymnast.api.report"
     )
