@@ -134,14 +134,14 @@ def test_one_run_at_wandb_through_every_machine(
 @pytest.mark.slow
 def test_out_of_time_it_starts_itself_again(modal: FakeModal, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    run = start(runs, 60_000, run_id="pole-3", attempt=2)
+    run = start(runs, 300_000, run_id="pole-3", attempt=2)
     lines = list(api.remote_logs(follow=True, runs_dir=runs))
     assert any("finished" in line for line in lines), "followed through every call"
     assert all(call.status == SUCCESS for call in modal.calls.values())
     entry = api.remote_run(runs_dir=runs)
     assert entry.state.attempts == len(modal.calls) >= 2
     assert entry.state.call != run.call
-    same(whole(tmp_path / "whole", 60_000), RunFolder(api.pull_remote(runs_dir=runs).path))
+    same(whole(tmp_path / "whole", 300_000), RunFolder(api.pull_remote(runs_dir=runs).path))
 
 
 @pytest.mark.slow
