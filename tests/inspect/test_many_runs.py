@@ -41,17 +41,7 @@ def test_500_runs_are_listed_at_once(runs: Path, run: str, tmp_path: Path) -> No
 @contextmanager
 def served_by_a_process(runs: Path) -> Iterator[tuple[subprocess.Popen[str], httpx2.Client]]:
     """`gymnast inspect` as a user starts it, whose memory is the server's alone."""
-    words = [
-        sys.executable,
-        "-m",
-        "gymnast",
-        "inspect",
-        "--no-browser",
-        "--port",
-        "0",
-        "--runs-dir",
-        str(runs),
-    ]
+    words = ["inspect", "--no-browser", "--port", "0", "--runs-dir", str(runs)]
     process = subprocess.Popen([sys.executable, "-m", "gymnast", *words], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
