@@ -94,6 +94,8 @@ class Schedule(Section):
 
     def at(self, env_steps: int, total_steps: int) -> float:
         """The value after `env_steps` of a run whose budget is `total_steps`."""
+        if self.kind == "constant" and self.floor is None and self.start is not None:
+            return self.start  # most settings, at every update
         low, high = self.bounds()
         # Rounding must not carry a discount past 1 or a rate below 0.
         return min(max(self._curve(env_steps, total_steps), low), high)

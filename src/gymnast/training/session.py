@@ -100,9 +100,10 @@ class Session:
 
     def over(self) -> str | None:
         """Why training ends, whatever the evaluation scores; None if it continues."""
-        wanted, train_return = self.config.stop.train_return, self.state.train_return
-        if wanted is not None and train_return is not None and train_return >= wanted:
-            return f"the training return reached {train_return:.4g} (target {wanted:g})"
+        if (wanted := self.config.stop.train_return) is not None:
+            train_return = self.state.train_return  # takes longer than all else here
+            if train_return is not None and train_return >= wanted:
+                return f"the training return reached {train_return:.4g} (target {wanted:g})"
         return self.budget.spent(self.state)
 
     def take_unscored(self) -> Update | None:
