@@ -60,7 +60,7 @@ def _collapse(look: Look) -> Finding | None:
     best, score = look.score.best, _score(look, 5)
     if best is None or score is None:
         return None
-    gained = best[1] - look.score.first[0]  # a first update that fails is no loss of what was learned
+    gained = best[1] - look.score.first[0]  # failing in the first update loses nothing that was learned
     if not score < best[1] - 0.5 * gained or gained <= 0:
         return None
     spread = look.peak(_STD)

@@ -6,7 +6,7 @@ import { number, percent } from "../format.js";
 export function mountReadout(element, store) {
   const { recording } = store;
   const tiles = {};
-  const hasShare = recording.has("probability"); // real numbers have a density, which is no share
+  const hasShare = recording.has("probability"); // real numbers have a density, which is not a share
   const tile = (key, title, extra = "") => {
     tiles[key] = h("strong", { class: `number ${extra}`, dataset: { figure: key } }, "–");
     return h("div", { class: `figure figure-${key}` }, h("span", {}, title), tiles[key]);
