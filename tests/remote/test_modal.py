@@ -86,8 +86,8 @@ def test_start_list_logs_and_pull(modal: FakeModal, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_machines_that_are_taken_away(modal: FakeModal, tmp_path: Path) -> None:
     """Interrupted once, killed once: the same input arrives on another machine, which resumes."""
-    runs = tmp_path / "runs"
-    run = start(runs, 100_000, run_id="pole-2")
+    runs, env_steps = tmp_path / "runs", 800_000  # long enough that a busy machine is taken away in time
+    run = start(runs, env_steps, run_id="pole-2")
     call = modal.calls[run.call]
     modal.wait_for(lambda: steps_saved(modal, "pole-2") > 10_000)
     modal.take_machine_away(call, signal.SIGINT)
@@ -101,7 +101,7 @@ def test_machines_that_are_taken_away(modal: FakeModal, tmp_path: Path) -> None:
     modal.wait_for(lambda: call.status == SUCCESS)
     assert call.containers == 3
     assert api.remote_run(runs_dir=runs).state.attempts == 3
-    same(whole(tmp_path / "whole", 100_000), RunFolder(api.pull_remote(runs_dir=runs).path))
+    same(whole(tmp_path / "whole", env_steps), RunFolder(api.pull_remote(runs_dir=runs).path))
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_one_run_at_wandb_through_every_machine(
         monkeypatch.setenv("WANDB_API_KEY", "a" * 40)
         monkeypatch.setenv("WANDB_PROJECT", "gymnast")
         monkeypatch.setenv("WANDB_BASE_URL", server.url)
-        run = start(runs, 200_000, run_id="pole-w", track=["wandb"])
+        run = start(runs, 800_000, run_id="pole-w", track=["wandb"])
         call = modal.calls[run.call]
         modal.wait_for(lambda: steps_saved(modal, "pole-w") > 4_000)
         modal.take_machine_away(call, signal.SIGINT)
