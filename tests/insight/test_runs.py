@@ -236,6 +236,7 @@ def test_the_page_on_numbers(page: Any, runs: Path, cartpole: str) -> None:
         expect(bars.first).to_have_attribute("data-component", strongest)
         expect(bars.first).to_have_attribute("data-value", repr_js(shown[strongest]))
         page.keyboard.press("ArrowRight")
+    expect(page.locator(".insight-rendered .frame-canvas")).to_have_attribute("data-row", "2")
 
 
 def test_the_page_on_a_memory(page: Any, runs: Path, recurrent: str) -> None:

@@ -237,6 +237,23 @@ def test_two_checkpoints_side_by_side_step_together_or_alone(page: Page, ids: di
     expect(page.locator(".recording")).to_have_count(1)
 
 
+# Where everything is that shows a step, in whole pixels.
+PLACES = """() => [...document.querySelectorAll('.view, .figure, .strip, .bar, .component, .gaussian, .footer')]
+    .map((one) => one.getBoundingClientRect()).map((box) => [box.x, box.y, box.width, box.height].map(Math.round))"""
+
+
+@pytest.mark.parametrize("kind", ["cartpole", "continuous", "bandit", "masked"])
+def test_nothing_moves_while_stepping(page: Page, ids: dict[str, str], kind: str) -> None:
+    record(page, ids[kind], 20)
+    first = page.evaluate(PLACES)
+    assert len(first) > 15
+    for key in ["ArrowRight"] * 4 + ["Shift+ArrowRight", "End"]:
+        page.keyboard.press(key)
+        assert page.evaluate(PLACES) == first, key
+    assert figure(page, "action").startswith("ended: ")
+    expect(page.locator('[data-view="actions"] header')).to_contain_text("nothing was decided")
+
+
 def test_a_recurrent_policy_shows_its_state(page: Page, ids: dict[str, str]) -> None:
     record(page, ids["recurrent"])
     expect(page.locator('[data-view="curves"]')).to_contain_text("Recurrent state (norms)")
@@ -386,13 +403,16 @@ def test_training_curves_settings_and_report(page: Page, ids: dict[str, str]) ->
     other.hover()
     other.locator(".run-compare").click()
     expect(page.locator('[data-metric="train/return/mean"] .scatterlayer .trace')).to_have_count(2)
-    page.click(".segmented >> text=seconds")
-    expect(page.locator('[data-metric="train/return/mean"] .xtitle')).to_have_text("seconds")
+    for axis in ("vectorised steps", "env steps", "updates", "seconds"):
+        page.click(f".segmented >> text={axis}")
+        expect(page.locator('[data-metric="train/return/mean"] .xtitle')).to_have_text(axis)
     page.click(".subtabs >> text=Distributions")
     expect(page.locator(".heatmaplayer image").first).to_be_attached()
     page.click(".subtabs >> text=Settings")
     expect(page.locator(".training-body")).to_contain_text("Differences between 2 runs")
     expect(page.locator(".training-body")).to_contain_text("policy.memory")
+    page.click(".subtabs >> text=Videos")
+    expect(page.locator(".training-body")).to_contain_text(f"gymnast video record {ids['cartpole']}")
     page.click(".subtabs >> text=Report")
     expect(page.locator(".markdown h2").first).to_contain_text("CartPole-v1:ppo")
 

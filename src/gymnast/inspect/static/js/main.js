@@ -4,7 +4,7 @@ import { address, getJson } from "/web/api.js";
 import { App } from "./app.js";
 import { clear, h, iconButton, notify, setText, themeChanged } from "./dom.js";
 import { helpDialog } from "./help.js";
-import { short } from "./format.js";
+import { score as scoreText } from "./format.js";
 import { mountNetwork } from "./network_tab.js";
 import { mountRecord } from "./pick/record.js";
 import { mountRuns } from "./pick/runs.js";
@@ -84,7 +84,7 @@ function showHeading({ run }) {
     run.live ? h("i", { class: "live-dot" }) : null,
     h("strong", {}, `${run.env}${run.variant ? `:${run.variant}` : ""}`), h("span", { class: "mono muted" }, run.id),
     h("span", { class: `chip ${run.live ? "live" : run.status}` }, run.status),
-    score === null || score === undefined ? null : h("span", { class: "muted number" }, `best ${short(score)}`),
+    score === null || score === undefined ? null : h("span", { class: "muted number" }, `best ${scoreText(score)}`),
     run.notes ? h("span", { class: "muted notes", title: run.notes }, run.notes) : null);
 }
 
