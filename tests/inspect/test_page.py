@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -198,16 +199,23 @@ def test_playing_draws_a_thousand_steps(page: Page, ids: dict[str, str]) -> None
     assert page.evaluate("gymnast.app.group.active.recording.steps") == 1000
     page.select_option('[aria-label="Steps per second"]', "60")
     page.evaluate(
-        "() => { window.drawn = 0; gymnast.app.group.active.subscribe(() => { window.drawn += 1; }); }"
+        """() => {
+          window.seen = []; // when which step was shown
+          gymnast.app.group.active.subscribe((step) => window.seen.push([performance.now() / 1000, step]));
+        }"""
     )
     page.click('[aria-label="Play (space)"]')
-    page.wait_for_timeout(3000)
+    wait_until(lambda: page.evaluate("gymnast.app.group.active.step") > 200)
     page.keyboard.press("Space")
-    drawn, step = page.evaluate("[window.drawn, gymnast.app.group.active.step]")
-    # A free machine draws 60 a second; one that also runs other tests skips frames and never falls behind.
-    assert step > 100
-    assert drawn > 30
+    step = page.evaluate("gymnast.app.group.active.step")
     expect(page.locator(".frame-canvas")).to_have_attribute("data-row", str(step))
+    # A free machine draws 60 a second. One that also runs other tests skips frames and does not fall behind;
+    # only where it stood still for more than a quarter of a second the playing waits too.
+    seen = page.evaluate("window.seen")
+    leaps = [then - first for (_, first), (_, then) in pairwise(seen)]
+    assert max(leaps) <= 15
+    ran = sum(min(now - before, 0.25) for (before, _), (now, _) in pairwise(seen))
+    assert sum(leaps) > 0.8 * 60 * ran - 15
 
 
 def test_two_checkpoints_side_by_side_step_together_or_alone(page: Page, ids: dict[str, str]) -> None:
@@ -238,8 +246,11 @@ def test_two_checkpoints_side_by_side_step_together_or_alone(page: Page, ids: di
 
 
 # Where everything is that shows a step, in whole pixels.
-PLACES = """() => [...document.querySelectorAll('.view, .figure, .strip, .bar, .component, .gaussian, .footer')]
-    .map((one) => one.getBoundingClientRect()).map((box) => [box.x, box.y, box.width, box.height].map(Math.round))"""
+PLACES = """() => {
+  const all = ".view, .figure, .strip, .bar, .component, .gaussian, .footer";
+  const boxes = [...document.querySelectorAll(all)].map((one) => one.getBoundingClientRect());
+  return boxes.map((box) => [box.x, box.y, box.width, box.height].map(Math.round));
+}"""
 
 
 @pytest.mark.parametrize("kind", ["cartpole", "continuous", "bandit", "masked"])
@@ -448,8 +459,9 @@ def test_text_of_a_run_is_shown_as_text(browser: Browser, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_live_run_grows_and_is_controlled(browser: Browser, tmp_path: Path) -> None:
-    long = {"budget.env_steps": 5_000_000, "stop.eval_return": None, "eval.every": 0, "env.n_envs": 4}
+    long = {"budget.env_steps": 100_000_000, "stop.eval_return": None, "eval.every": 0, "env.n_envs": 4}
     folder = tmp_path / "runs"
     run = api.start_detached(
         "CartPole-v1:ppo",

@@ -7,6 +7,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,12 +20,16 @@ from gymnast import api
 from pages import raw
 
 sync_api = pytest.importorskip("playwright.sync_api")
-websockets = pytest.importorskip("websockets.sync.client")
+client = pytest.importorskip("websockets.sync.client")
 pytest.importorskip("av")
+connect = partial(client.connect, open_timeout=60)
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
 
 Play = Callable[..., Any]
+SLOW = (
+    2  # steps per second where a hand has to come in time, on a busy machine too: an untended pole falls soon
+)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +59,7 @@ def tab(chromium: Any) -> Iterator[Callable[[str], Any]]:
     assert [fault for fault in faults if "WebSocket" not in fault] == []
 
 
-def until(page: Any, condition: str, seconds: float = 30) -> None:
+def until(page: Any, condition: str, seconds: float = 60) -> None:
     """Wait for something on the page. (Playwright's own waiting is stopped by the page's content policy.)"""
     give_up = time.monotonic() + seconds
     while not page.evaluate(condition):
@@ -79,7 +84,7 @@ def drivers(trace: Any) -> list[str]:
 
 
 def test_a_person_plays_an_episode_of_cartpole(play: Play, tab: Any, tmp_path: Path) -> None:
-    playing = play("CartPole-v1:ppo", "--record", "pole", "--episodes", 1, "--seed", 3, "--fps", 8)
+    playing = play("CartPole-v1:ppo", "--record", "pole", "--episodes", 1, "--seed", 3, "--fps", SLOW)
     page = tab(playing.url)
     assert "Press a key of the game" in page.inner_text("#veil")
     assert number(page, "step") == 0
@@ -103,9 +108,9 @@ def test_a_person_plays_an_episode_of_cartpole(play: Play, tab: Any, tmp_path: P
 
 def test_taking_over_in_the_middle_and_handing_back(play: Play, tab: Any, runs: Path, tmp_path: Path) -> None:
     own = labels(api.record_trace("@last", seed=3, frames=False, runs_dir=runs))
-    playing = play("@last", "--runs-dir", runs, "--record", "shared", "--seed", 3, "--fps", 8)
+    playing = play("@last", "--runs-dir", runs, "--record", "shared", "--seed", 3, "--fps", SLOW)
     page = tab(playing.url)
-    until_step(page, 8)
+    until_step(page, 6)
     assert page.inner_text("#choices").count("%") == 2
     page.keyboard.down("ArrowLeft")
     page.keyboard.press("Tab")
@@ -114,7 +119,7 @@ def test_taking_over_in_the_middle_and_handing_back(play: Play, tab: Any, runs: 
     page.keyboard.press("Tab")
     page.keyboard.up("ArrowLeft")
     until(page, "document.body.dataset.driver === 'policy'")
-    until_step(page, number(page, "step") + 4)
+    until_step(page, number(page, "step") + 3)
     page.click("#quit")
     code, printed = playing.finish()
     assert code == 0, printed
@@ -122,16 +127,16 @@ def test_taking_over_in_the_middle_and_handing_back(play: Play, tab: Any, runs: 
     who, taken = drivers(trace), labels(trace)
     first, last = who.index("human"), len(who) - 1 - who[::-1].index("human")
     assert who == ["policy"] * first + ["human"] * (last + 1 - first) + ["policy"] * (len(who) - 1 - last)
-    assert first >= 8
+    assert first >= 6
     assert taken[:first] == own[:first]
     assert set(taken[first : last + 1]) == {"left"}
-    assert len(who) - 1 - last >= 4
+    assert len(who) - 1 - last >= 3
     chosen = trace.columns["probabilities"][trace.steps].argmax(1)
     assert [trace.meta.choices[index] for index in chosen[last + 1 :]] == taken[last + 1 :]
 
 
 def test_pause_single_step_speed_restart_seed_and_screenshot(play: Play, tab: Any, runs: Path) -> None:
-    playing = play("@last", "--runs-dir", runs, "--seed", 3)
+    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--fps", 8)
     page = tab(playing.url)
     until_step(page, 5)
     page.keyboard.press("Escape")
@@ -150,19 +155,19 @@ def test_pause_single_step_speed_restart_seed_and_screenshot(play: Play, tab: An
     assert Path(download.value.path()).read_bytes()[:4] == b"\x89PNG"
     page.fill("#seed", "77")
     page.press("#seed", "Enter")
-    until(page, "Number(document.getElementById('n-step').textContent) < 5")
+    until(page, "document.getElementById('n-episode').textContent === '2'")
     until(page, "document.getElementById('seed').value === '77'")
     page.fill("#seed", "seven")
     page.press("#seed", "Enter")
     until(page, "document.getElementById('notice').textContent.includes('whole number')")
-    assert page.locator("#episodes li").count() == 1
+    assert page.locator("#episodes li", has_text="left").count() == 1
     code, printed = playing.finish(signal.SIGINT)
     assert code == 0, printed
     assert "left before its end" in printed
 
 
 def test_one_tab_has_the_controls_and_the_others_watch(play: Play, tab: Any, runs: Path) -> None:
-    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--speed", 0.5)
+    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--fps", 8, "--speed", 0.5)
     first = tab(playing.url)
     second = tab(playing.url)
     until(second, "document.getElementById('role').textContent === 'watching'")
@@ -201,11 +206,11 @@ def test_a_tab_that_loses_the_keyboard_pauses_the_game(play: Play, tab: Any) -> 
 def test_closing_the_last_tab_ends_it_with_the_recording_complete(
     play: Play, tab: Any, runs: Path, tmp_path: Path
 ) -> None:
-    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--record", "closed")
+    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--record", "closed", "--fps", 10)
     page = tab(playing.url)
     until_step(page, 10)
     page.close()
-    code, printed = playing.finish(seconds=40)
+    code, printed = playing.finish(seconds=90)
     assert code == 0, printed
     trace = api.load_trace(tmp_path / "closed.trace")
     assert trace.columns["cut"].sum() == 1
@@ -231,27 +236,27 @@ def test_only_the_page_with_the_token_gets_in(play: Play, runs: Path) -> None:
     address, token = f"ws://{parts.netloc}/api/play", parts.fragment.removeprefix("token=")
     own = f"http://{parts.netloc}"
     with pytest.raises(websockets_refusal()):
-        websockets.connect(address, origin="http://evil.example").close()
+        connect(address, origin="http://evil.example").close()
     with pytest.raises(websockets_refusal()):
-        websockets.connect(address, origin=own, additional_headers={"Host": "evil.example"}).close()
+        connect(address, origin=own, additional_headers={"Host": "evil.example"}).close()
     for first in ('{"token": "wrong"}', "{}", "not json", '{"do": "pause"}'):
-        with websockets.connect(address, origin=own) as socket:
+        with connect(address, origin=own) as socket:
             socket.send(first)
             with pytest.raises(Exception, match="4401"):
-                socket.recv(timeout=5)
-    with websockets.connect(address, origin=own) as socket:
+                socket.recv(timeout=60)
+    with connect(address, origin=own) as socket:
         socket.send(json.dumps({"token": token}))
-        assert "hello" in json.loads(socket.recv(timeout=10))
+        assert "hello" in json.loads(socket.recv(timeout=60))
         for message in ('{"keys": "all"}', '{"do": "explode"}', "[1]"):
-            with websockets.connect(address, origin=own) as other:
+            with connect(address, origin=own) as other:
                 other.send(json.dumps({"token": token}))
-                other.recv(timeout=5)
+                other.recv(timeout=60)
                 other.send(message)  # a watcher, or malformed: either way nothing happens
                 time.sleep(0.1)
         socket.send('{"keys": ["ArrowLeft", 5]}')
         with pytest.raises(Exception, match="4400"):
             while True:
-                socket.recv(timeout=5)
+                socket.recv(timeout=60)
     assert playing.finish(signal.SIGINT)[0] == 0
 
 
@@ -278,13 +283,13 @@ def test_other_requests_reach_nothing(play: Play, runs: Path) -> None:
             assert client.get("/", headers=headers).status_code in (400, 403)
         assert client.post("/api/login", content=b" " * (1 << 20)).status_code == 413
         assert client.get("/api/screenshot", headers={"Authorization": "Bearer wrong"}).status_code == 401
-    with websockets.connect(f"ws://{parts.netloc}/api/play", origin=own) as socket:
+    with connect(f"ws://{parts.netloc}/api/play", origin=own) as socket:
         socket.send(json.dumps({"token": token}))
-        socket.recv(timeout=10)
+        socket.recv(timeout=60)
         socket.send(json.dumps({"keys": ["ArrowLeft"] * 100_000}))
         with pytest.raises(Exception, match="1009"):
             while True:
-                socket.recv(timeout=10)
+                socket.recv(timeout=60)
     assert playing.finish(signal.SIGINT)[0] == 0
 
 
@@ -315,11 +320,12 @@ def test_games_of_other_families_take_keys_held_together(
     expected: str,
     extra: tuple[str, ...],
 ) -> None:
-    playing = play(reference, "--record", "held", "--max-steps", 25, "--seed", 3, *extra)
+    # Slowly, so that all keys are down long before the last steps.
+    playing = play(reference, "--record", "held", "--max-steps", 25, "--seed", 3, "--fps", 6, *extra)
     page = tab(playing.url)
     for key in keys:
         page.keyboard.down(key)
-    code, printed = playing.finish(seconds=100)
+    code, printed = playing.finish(seconds=110)
     assert code == 0, printed
     trace = api.load_trace(tmp_path / "held.trace")
     assert labels(trace)[-5:] == [expected] * 5, labels(trace)
