@@ -195,7 +195,7 @@ export class Panels {
         .map(({ return: total, length, ended, drivers }, index) => {
           const item = element("li", {}, [
             element("b", { className: "number", text: shortNumber(total) }),
-            element("span", { className: "muted", text: ` ${length} steps · ${driversText(drivers)}${ended === "cut" ? " · left" : ""}` }),
+            element("span", { className: "muted", text: ` ${length} ${length === 1 ? "step" : "steps"} · ${driversText(drivers)}${ended === "cut" ? " · left" : ""}` }),
           ]);
           item.value = first + index + 1;
           return item;
