@@ -323,6 +323,19 @@ def test_an_unknown_run_is_named_in_words(browser: Browser, server: PageServer) 
         expect(page.locator("#page-record [role=alert]")).to_contain_text("zzzzzzzz")
 
 
+def test_the_checkpoint_in_the_address_is_chosen(
+    browser: Browser, server: PageServer, ids: dict[str, str], runs: Path
+) -> None:
+    run = ids["cartpole"]
+    saved = sorted((runs / run / "checkpoints").glob("*.json"))
+    steps = {json.loads(one.read_text())["env_steps"] for one in saved}
+    assert len(steps) > 1
+    for at in steps:
+        with opened(browser, f"{server.url}&run={run}&checkpoint={at}") as page:
+            expect(page.locator('select[name="checkpoint"]')).to_have_value(str(at))
+            assert page.url.endswith(f"#run={run}")
+
+
 def test_wrong_wishes_are_answered_in_words(page: Page, ids: dict[str, str]) -> None:
     choose(page, ids["cartpole"])
     page.fill('textarea[name="overrides"]', "gravity")

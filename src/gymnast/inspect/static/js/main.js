@@ -56,6 +56,7 @@ app.on("run", () => {
   clear(heading);
   const fields = new URLSearchParams(location.hash.slice(1));
   if (app.run) fields.set("run", app.run);
+  fields.delete("checkpoint");
   history.replaceState(null, "", `#${fields}`);
 });
 app.on("run-error", (error) => {
@@ -129,7 +130,8 @@ document.addEventListener("keydown", (event) => {
 
 async function begin() {
   showTab();
-  const wanted = new URLSearchParams(location.hash.slice(1)).get("run");
+  const fields = new URLSearchParams(location.hash.slice(1));
+  const wanted = fields.get("run");
   try {
     app.session = await getJson(address(["session"]));
     document.title = `Gymnast inspector · ${app.session.runs_dir_name}`;
@@ -137,7 +139,7 @@ async function begin() {
     notify(error.message, "error");
   }
   await runs.load();
-  if (wanted) await app.chooseRun(wanted);
+  if (wanted) await app.chooseRun(wanted, { checkpoint: fields.get("checkpoint") });
   try {
     for (const [index, recording] of (app.session?.opened ?? []).entries()) await app.open(recording, { beside: index > 0 });
   } catch (error) {
