@@ -166,6 +166,21 @@ def test_pause_single_step_speed_restart_seed_and_screenshot(play: Play, tab: An
     assert "left before its end" in printed
 
 
+def test_nothing_moves_when_an_episode_is_over(play: Play, tab: Any, runs: Path) -> None:
+    playing = play("@last", "--runs-dir", runs, "--mode", "random", "--seed", 3)
+    page = tab(playing.url)
+    until_step(page, 2)
+    places = (
+        "[...document.querySelectorAll('aside .panel, #bar')].map((one) => one.getBoundingClientRect().top)"
+    )
+    first = page.evaluate(places)
+    over = "!document.getElementById('veil').hidden && document.getElementById('veil-text').textContent"
+    until(
+        page, f"{over} === 'Episode over' && JSON.stringify({places}) === JSON.stringify({json.dumps(first)})"
+    )
+    assert playing.finish(signal.SIGINT)[0] == 0
+
+
 def test_one_tab_has_the_controls_and_the_others_watch(play: Play, tab: Any, runs: Path) -> None:
     playing = play("@last", "--runs-dir", runs, "--seed", 3, "--fps", 8, "--speed", 0.5)
     first = tab(playing.url)
