@@ -247,7 +247,7 @@ def test_a_server_that_ends_waits_for_no_model(run: str, runs: Path, model: LLMS
         assert opened.__enter__().status_code == 200
         wait_until(lambda: model.questions)
         server.stop()
-        assert left.wait(15)
+        assert left.wait(60)
 
 
 def test_only_a_few_at_once(client: httpx2.Client, run: str, model: LLMServer) -> None:

@@ -42,7 +42,7 @@ def display() -> Iterator[str]:
         shown = number.readline().strip()
     yield f":{shown}"
     server.terminate()
-    server.wait(10)
+    server.wait(60)
 
 
 def keys(display: str, *words: str) -> str:
