@@ -156,7 +156,7 @@ def test_to_close_the_panel_cancels(page: Page, model: LLMServer, gate: Gate) ->
     page.click(".review-form button[type=submit]")
     expect(page.locator(".review-live")).to_contain_text("The run")
     page.click(".subtabs >> text=Settings")
-    assert gate.left.wait(20)
+    assert gate.left.wait(60)
 
 
 @pytest.mark.slow
@@ -172,12 +172,12 @@ def test_to_cancel_and_to_leave_the_page(
         expect(page.locator(".review-live")).to_contain_text("The run")
         page.click(".review-form >> text=Cancel")
         expect(page.locator(".review-form [role=status]")).to_contain_text("cancelled")
-        assert gate.left.wait(20)
+        assert gate.left.wait(60)
         gate.left.clear()
         ask.click()
         expect(page.locator(".review-live")).to_contain_text("The run")
         assert not gate.left.is_set()
-    assert gate.left.wait(20)  # the tab was closed
+    assert gate.left.wait(60)  # the tab was closed
 
 
 @pytest.mark.slow
