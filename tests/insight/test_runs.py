@@ -15,6 +15,7 @@ from gymnast.web.server import PageServer
 from gymnast.web.wire import unpack
 from pages import client_of, serving
 
+pytestmark = pytest.mark.timeout(300)  # browsers on a machine that also runs other tests
 SMALL = {"eval.episodes": 1, "eval.every": 0}
 
 

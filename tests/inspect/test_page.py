@@ -21,6 +21,7 @@ from gymnast.training.evaluator import held_out_seed
 from gymnast.web.server import PageServer
 from pages import serving, wait_until
 
+pytestmark = pytest.mark.timeout(300)  # browsers on a machine that also runs other tests
 SMALL = {"eval.episodes": 2, "env.backend": "sync"}
 RUNS: dict[str, tuple[str, int, dict[str, object]]] = {
     "cartpole": ("CartPole-v1:ppo", 8000, {"eval.every": 4000, "eval.episodes": 2}),
@@ -472,7 +473,6 @@ def test_text_of_a_run_is_shown_as_text(browser: Browser, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_live_run_grows_and_is_controlled(browser: Browser, tmp_path: Path) -> None:
     long = {"budget.env_steps": 100_000_000, "stop.eval_return": None, "eval.every": 0, "env.n_envs": 4}
     folder = tmp_path / "runs"

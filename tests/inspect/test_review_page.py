@@ -20,6 +20,7 @@ from gymnast.web.server import PageServer
 from llm_server import REVIEW, Handler, LLMServer, llm_server, status
 from pages import wait_until
 
+pytestmark = pytest.mark.timeout(300)  # browsers on a machine that also runs other tests
 ATTACK = '<img src=x onerror="window.hacked=1">'
 ANSWER: dict[str, Any] = {
     "summary": f"{REVIEW['summary']} {ATTACK}",

@@ -24,7 +24,10 @@ client = pytest.importorskip("websockets.sync.client")
 pytest.importorskip("av")
 connect = partial(client.connect, open_timeout=60)
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed"),
+    pytest.mark.timeout(300),  # a machine that also runs other tests
+]
 
 Play = Callable[..., Any]
 SLOW = (
@@ -44,6 +47,7 @@ def chromium() -> Iterator[Any]:
 @pytest.fixture
 def tab(chromium: Any) -> Iterator[Callable[[str], Any]]:
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    context.set_default_timeout(60_000)
     faults: list[str] = []
 
     def open_tab(url: str) -> Any:

@@ -18,9 +18,13 @@ import pytest
 from gymnast import api
 
 pytest.importorskip("av")
-pytestmark = pytest.mark.skipif(
-    shutil.which("Xvfb") is None or shutil.which("xdotool") is None, reason="Xvfb or xdotool is not installed"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        shutil.which("Xvfb") is None or shutil.which("xdotool") is None,
+        reason="Xvfb or xdotool is not installed",
+    ),
+    pytest.mark.timeout(300),  # a machine that also runs other tests
+]
 
 Play = Callable[..., Any]
 SLOW = (
