@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gymnast import api
-from gymnast.cli.completion import complete_run
+from gymnast.cli.completion import complete_checkpoint
 from gymnast.cli.options import RunsDir
 
 
@@ -18,7 +18,7 @@ def inspect(
             metavar="RUN",
             help="What to open: a run (an id, the beginning of one, @last, @best, a path), one of its"
             " checkpoints (RUN/@last, RUN/12288), or a trace.",
-            autocompletion=complete_run,
+            autocompletion=complete_checkpoint,
             show_default=False,
         ),
     ] = None,
