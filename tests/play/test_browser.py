@@ -139,6 +139,44 @@ def test_taking_over_in_the_middle_and_handing_back(play: Play, tab: Any, runs: 
     assert [trace.meta.choices[index] for index in chosen[last + 1 :]] == taken[last + 1 :]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("preset", "keys", "expected"),
+    [
+        ("ALE/Pong-v5:ppo-objects", ["ArrowUp"], "RIGHT"),
+        ("VizDoom-DefendTheCenter-v0:ppo", ["ArrowLeft", "Space"], "TURN_LEFT+ATTACK"),
+    ],
+)
+def test_taking_over_in_other_games(
+    play: Play, tab: Any, tmp_path: Path, preset: str, keys: list[str], expected: str
+) -> None:
+    tiny = {"env.n_envs": 2, "algo.n_steps": 16, "algo.n_epochs": 1, "algo.batch_size": "all"}
+    own_runs = tmp_path / "runs"
+    api.train(preset, max_env_steps=32, overrides=tiny | {"eval.every": 0}, runs_dir=own_runs)
+    own = labels(api.record_trace("@last", seed=3, max_steps=60, frames=False, runs_dir=own_runs))
+    playing = play("@last", "--runs-dir", own_runs, "--record", "shared", "--seed", 3, "--fps", 8)
+    page = tab(playing.url)
+    until_step(page, 3)
+    for key in keys:
+        page.keyboard.down(key)
+    page.keyboard.press("Tab")
+    until(page, "document.body.dataset.driver === 'human'")
+    until_step(page, number(page, "step") + 5)
+    page.keyboard.press("Tab")
+    until(page, "document.body.dataset.driver === 'policy'")
+    until_step(page, number(page, "step") + 3)
+    page.click("#quit")
+    code, printed = playing.finish()
+    assert code == 0, printed
+    trace = api.load_trace(tmp_path / "shared.trace")
+    who, taken = drivers(trace), labels(trace)
+    first, last = who.index("human"), len(who) - 1 - who[::-1].index("human")
+    assert 3 <= first < last < len(who) - 3
+    assert taken[: min(first, 60)] == own[: min(first, 60)]
+    assert set(taken[first : last + 1]) == {expected}
+    assert set(who[last + 1 :]) == {"policy"}
+
+
 def test_pause_single_step_speed_restart_seed_and_screenshot(play: Play, tab: Any, runs: Path) -> None:
     playing = play("@last", "--runs-dir", runs, "--seed", 3, "--fps", 8)
     page = tab(playing.url)
