@@ -262,6 +262,7 @@ def test_the_page_on_a_memory(page: Any, runs: Path, recurrent: str) -> None:
     expect(states).to_have_attribute("data-row", str(info.steps))
     # Where no action was taken there is none to explain; the value is there.
     expect(page.locator(".insight-attribution .nothing")).to_contain_text("The episode ended here")
+    expect(page.locator(".insight-attribution .insight-state")).to_have_text("")
     page.get_by_label("What is explained").select_option("value")
     expect(page.locator(".attribution-bar[data-component]").first).to_be_visible()
 

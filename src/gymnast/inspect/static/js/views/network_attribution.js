@@ -129,7 +129,7 @@ export function mountAttribution(body, context, extra) {
     const done = (show) => (answer) => { body.classList.remove("late"); show(answer); };
     const bad = (error) => { body.classList.remove("late"); failed(error); };
     if (method === "grad_cam") questions.soon("heat", layer ? { kind: method, target, layer } : { kind: method, target }, done(showCam), bad);
-    else if (target === "action" && store.recording.isLast(store.step)) { body.classList.remove("late"); ended(); }
+    else if (target === "action" && store.recording.isLast(store.step)) { body.classList.remove("late"); ended(); return; }
     else questions.soon("heat", { kind: method, target, baseline, step: store.step }, done(showParts), bad);
     if (!shown) setText(state, "computing …");
   };
