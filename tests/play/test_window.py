@@ -27,9 +27,8 @@ pytestmark = [
 ]
 
 Play = Callable[..., Any]
-SLOW = (
-    2  # steps per second where a hand has to come in time, on a busy machine too: an untended pole falls soon
-)
+# Steps per second where a hand has to come in time, on a busy machine too: an untended pole falls soon.
+SLOW = 2
 
 
 @pytest.fixture(scope="module")
