@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-expect.set_options(timeout=30_000)  # machines that test are busy
+expect.set_options(timeout=60_000)  # machines that test are busy
 
 # A headless browser without a sandbox of its own, which containers do not allow, and without calls elsewhere.
 FLAGS = [

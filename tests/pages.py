@@ -26,7 +26,7 @@ def serving(server: PageServer) -> Iterator[PageServer]:
         yield server
     finally:
         server.stop()
-        thread.join(20)
+        thread.join(60)
     assert not thread.is_alive()
 
 
@@ -49,7 +49,7 @@ def socket_of(
     server: PageServer, path: str, token: str | None = "", **options: Any
 ) -> Iterator[ClientConnection]:
     """A WebSocket that has sent the server's token, another, or nothing yet."""
-    with connect(f"ws://127.0.0.1:{server.port}{path}", open_timeout=20, **options) as opened:
+    with connect(f"ws://127.0.0.1:{server.port}{path}", open_timeout=60, **options) as opened:
         if token is not None:
             opened.send(json.dumps({"token": server.access.token if token == "" else token}))
         yield opened
@@ -57,7 +57,7 @@ def socket_of(
 
 def raw(server: Any, *lines: str, body: bytes = b"") -> tuple[int, bytes]:
     """An HTTP request as it is written, which no client would send: status and everything received."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as sock:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sock:
         sock.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
         data = b""
         while chunk := sock.recv(65536):

@@ -51,7 +51,7 @@ def started(runs: Path, *words: str, **variables: str) -> Iterator[tuple[subproc
 
 def end(process: subprocess.Popen[str]) -> tuple[int, str]:
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=60)
     return process.returncode, errors
 
 
@@ -68,6 +68,13 @@ def test_it_serves_until_ctrl_c_and_leaves_nothing(runs: Path) -> None:
             assert client.get("/api/session").json()["version"]  # starts the process that records
             assert client.get("/api/runs").json()["total"] == 1
         assert end(process) == (0, "")
+
+
+def test_it_opens_with_the_checkpoint_that_is_named(runs: Path) -> None:
+    run = api.list_runs(runs_dir=runs)[0].id
+    with started(runs, f"{run[:5]}/@last", "--port", "0") as (process, lines):
+        assert lines[0].endswith(f"&run={run}&checkpoint=1024")
+        assert end(process)[0] == 0
 
 
 def test_over_ssh_it_prints_how_to_reach_it(runs: Path) -> None:
@@ -112,6 +119,7 @@ def test_wrong_options_are_one_clear_message(runs: Path, tmp_path: Path) -> None
     )
     assert "did you mean" in refused(runs, "@lsat")
     assert "no run" in refused(runs, "zzzzzzzz")
+    assert "the nearest is 1024" in refused(runs, "@last/1000")
     (tmp_path / "file").write_text("")
     assert "is a file" in refused(tmp_path / "file")
     with socket.socket() as taken:
@@ -144,5 +152,5 @@ def test_a_run_named_by_its_path_is_opened_where_it_lies(runs: Path, tmp_path: P
     assert process.stdout is not None
     line = process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert line.rstrip().endswith(f"&run={run}")

@@ -220,6 +220,21 @@ def test_components_of_a_dict_are_named_and_summed(make_subject: Any) -> None:
     assert totals["v"] == pytest.approx(arrays["values/"][2:].sum(), abs=1e-6)
 
 
+def test_pixels_beside_numbers_are_drawn_as_pixels(make_subject: Any) -> None:
+    _, subject = make_subject(Cue("image_dict", 6), encoder="mlp", frame_stack=2)
+    data = answer(subject, {"kind": "integrated_gradients", "step": 3, "target": "value"})
+    assert isinstance(data, bytes)
+    header, arrays = unpack(data)
+    assert arrays["image/"].shape == (2, 12, 12, 3)
+    screen = subject.trace.columns["obs/image"]
+    np.testing.assert_array_equal(arrays["image/"], screen[2:4])
+    (part,) = header["meta"]["parts"]
+    assert part["pixels"] == {"from": 0, "to": 432, "of": 434}
+    shares = arrays["values/"].reshape(2, 434)
+    np.testing.assert_allclose(arrays["heat/"], shares[:, :432].reshape(2, 12, 12, 3).sum(-1), atol=1e-6)
+    assert header["texts"]["components/"][432:434] == ["v[0] (1 before)", "v[1] (1 before)"]
+
+
 def test_pixels_that_are_read_as_numbers_are_drawn_as_pixels(make_subject: Any) -> None:
     _, subject = make_subject(Cue("image", 6), encoder="mlp", frame_stack=2)
     data = answer(subject, {"kind": "integrated_gradients", "step": 3, "target": "value"})

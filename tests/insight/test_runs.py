@@ -15,6 +15,7 @@ from gymnast.web.server import PageServer
 from gymnast.web.wire import unpack
 from pages import client_of, serving
 
+pytestmark = pytest.mark.timeout(300)  # browsers on a machine that also runs other tests
 SMALL = {"eval.episodes": 1, "eval.every": 0}
 
 
@@ -236,6 +237,7 @@ def test_the_page_on_numbers(page: Any, runs: Path, cartpole: str) -> None:
         expect(bars.first).to_have_attribute("data-component", strongest)
         expect(bars.first).to_have_attribute("data-value", repr_js(shown[strongest]))
         page.keyboard.press("ArrowRight")
+    expect(page.locator(".insight-rendered .frame-canvas")).to_have_attribute("data-row", "2")
 
 
 def test_the_page_on_a_memory(page: Any, runs: Path, recurrent: str) -> None:
@@ -260,6 +262,7 @@ def test_the_page_on_a_memory(page: Any, runs: Path, recurrent: str) -> None:
     expect(states).to_have_attribute("data-row", str(info.steps))
     # Where no action was taken there is none to explain; the value is there.
     expect(page.locator(".insight-attribution .nothing")).to_contain_text("The episode ended here")
+    expect(page.locator(".insight-attribution .insight-state")).to_have_text("")
     page.get_by_label("What is explained").select_option("value")
     expect(page.locator(".attribution-bar[data-component]").first).to_be_visible()
 

@@ -40,14 +40,15 @@ def live(training: DetachedRun) -> Iterator[PageServer]:
         yield server
 
 
+@pytest.mark.timeout(300)
 def test_a_live_run_is_followed_and_controlled(training: DetachedRun, live: PageServer) -> None:
     with client_of(live) as client, socket_of(live, "/api/live") as opened:
         (entry,) = client.get("/api/runs").json()["runs"]
         assert (entry["id"], entry["live"], entry["status"]) == (training.id, True, "running")
         opened.send(json.dumps({"watch": [training.id]}))
-        first = json.loads(opened.recv(timeout=30))
+        first = json.loads(opened.recv(timeout=60))
         assert first["live"]
-        second = json.loads(opened.recv(timeout=30))
+        second = json.loads(opened.recv(timeout=60))
         assert second["next"] != first["next"]
         rows = client.get(f"/api/runs/{training.id}/metrics", params={"since": first["next"]}).json()
         assert rows["reset"] is (first["next"] == "0")
@@ -59,7 +60,7 @@ def test_a_live_run_is_followed_and_controlled(training: DetachedRun, live: Page
         evaluations = api.show_run(training.path).evals
         assert scored["score"] == evaluations[-1].score
         assert ask(client, training, "pause")["status"] == "paused"
-        wait_until(lambda: json.loads(opened.recv(timeout=30)).get("status") == "paused")
+        wait_until(lambda: json.loads(opened.recv(timeout=60)).get("status") == "paused")
         assert client.post(f"/api/runs/{training.id}/control", json={"action": "evaluate"}).json() == {
             "run": client.get("/api/runs").json()["runs"][0] | {"total_steps": None},
             "waited": False,
@@ -69,9 +70,9 @@ def test_a_live_run_is_followed_and_controlled(training: DetachedRun, live: Page
         ended = ask(client, training, "stop")
         assert ended["status"] == "interrupted"
         assert not ended["live"]
-        wait_until(lambda: json.loads(opened.recv(timeout=30)).get("live") is False)
+        wait_until(lambda: json.loads(opened.recv(timeout=60)).get("live") is False)
         other = api.start_detached("CartPole-v1:ppo", overrides=SETTINGS, runs_dir=training.path.parent)
-        wait_until(lambda: json.loads(opened.recv(timeout=30)) == {"runs": "changed"})
+        wait_until(lambda: json.loads(opened.recv(timeout=60)) == {"runs": "changed"})
         api.stop_run(other.path)
 
 

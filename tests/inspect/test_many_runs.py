@@ -52,7 +52,7 @@ def served_by_a_process(runs: Path) -> Iterator[tuple[subprocess.Popen[str], htt
             yield process, client
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 @pytest.mark.slow

@@ -359,7 +359,7 @@ def test_an_empty_folder_and_one_that_does_not_exist_have_no_runs(tmp_path: Path
 def test_the_socket_reports_what_changes(server: PageServer, run: str, runs: Path) -> None:
     with socket_of(server, "/api/live") as opened:
         opened.send(json.dumps({"watch": [run, "abcdefgh"]}))
-        first = json.loads(opened.recv(timeout=20))
+        first = json.loads(opened.recv(timeout=60))
         assert (first["run"], first["live"]) == (run, False)
         assert first["next"] == api.metrics_position(runs / run)
         with pytest.raises(TimeoutError):
@@ -367,5 +367,5 @@ def test_the_socket_reports_what_changes(server: PageServer, run: str, runs: Pat
         path = RunFolder(runs / run).metrics_path
         before = path.read_bytes()
         path.write_bytes(before + before.splitlines(keepends=True)[-1])
-        assert json.loads(opened.recv(timeout=20))["next"] != first["next"]
+        assert json.loads(opened.recv(timeout=60))["next"] != first["next"]
         path.write_bytes(before)

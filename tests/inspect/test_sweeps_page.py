@@ -14,6 +14,8 @@ from browsers import chromium, opened
 from gymnast import api
 from pages import client_of, serving
 
+pytestmark = pytest.mark.timeout(300)  # browsers on a machine that also runs other tests
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, compact, number, percent, plain, sentence } from "../../src/gymnast/inspect/static/js/format.js";
+import { ago, compact, number, percent, plain, score, sentence } from "../../src/gymnast/inspect/static/js/format.js";
 
 test("numbers are short and honest", () => {
   assert.equal(number(0), "0");
@@ -13,6 +13,11 @@ test("numbers are short and honest", () => {
   assert.equal(percent(0.5), "50.0 %");
   assert.equal(percent(1), "100 %");
   assert.equal(plain({ a: [1] }), '{"a":[1]}');
+});
+
+test("scores have the decimals of a table, and more where there would be nothing else", () => {
+  assert.deepEqual([54.4, 69.254, -1089.29, 0, 1e6].map(score), ["54.40", "69.25", "−1\u2009089.29", "0.00", "1\u2009000\u2009000.00"]);
+  assert.deepEqual([0.0012, -0.004, null, NaN].map(score), ["0.0012", "−0.004", "–", "–"]);
 });
 
 test("times are relative", () => {

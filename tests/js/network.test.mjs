@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { Questions } from "../../src/gymnast/inspect/static/js/views/network_ask.js";
 import {
-  blendRgba, boxOf, centre, gridFor, heatRgba, pictureRgba, rgb, scaleOf, shareText, spread, strongest, strongestInput,
+  beside, blendRgba, boxOf, centre, gridFor, heatRgba, pictureRgba, rgb, scaleOf, shareText, spread, strongest, strongestInput,
   sumFrames, unitAt, winner,
 } from "../../src/gymnast/inspect/static/js/views/network_maths.js";
 
@@ -80,6 +80,13 @@ test("frames are summed pixel by pixel", () => {
 test("the strongest components come first, with their names and inputs", () => {
   const found = strongest(["a", "b", "c"], [0.1, -3, 2], [7, 8, 9], 2);
   assert.deepEqual(found.map(({ name, value, input }) => [name, value, input]), [["b", -3, 8], ["c", 2, 9]]);
+  assert.deepEqual(strongest(["a", "b", "c"], [0.1, -3, 2], [7, 8, 9], 2, [0, 2]).map(({ name }) => name), ["c", "a"]);
+});
+
+test("numbers beside pixels are found in every stacked observation", () => {
+  assert.deepEqual(beside({ from: 1, to: 3, of: 4 }, 8), [0, 3, 4, 7]);
+  assert.deepEqual(beside({ from: 0, to: 4, of: 4 }, 8), []);
+  assert.deepEqual(beside(undefined, 8), []);
 });
 
 test("winners, strongest inputs, grids and shares", () => {

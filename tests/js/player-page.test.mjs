@@ -36,8 +36,9 @@ test("seeds are whole numbers, and an empty field is the same again", () => {
 });
 
 test("numbers are short", () => {
-  const shown = [null, 0, 3, 1234567, 12345.6, 250.25, 0.125, 0.0001].map(shortNumber);
-  assert.deepEqual(shown, ["–", "0", "3", "1,234,567", "12,346", "250.3", "0.13", "1.0e-4"]);
+  const shown = [null, 0, -0, 3, 1234567, 12345.6, 250.25, 0.125, 0.0001].map(shortNumber);
+  assert.deepEqual(shown, ["–", "0", "0", "3", "1,234,567", "12,346", "250.3", "0.13", "1.0e−4"]);
+  assert.deepEqual([-21, -2.375, -1089.29].map(shortNumber), ["−21", "−2.38", "−1089.3"]);
 });
 
 test("the veil says why the game stands still", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { densities, turned } from "../../src/gymnast/inspect/static/js/training/density.js";
-import { groups, Series } from "../../src/gymnast/inspect/static/js/training/series.js";
+import { AXES, groups, Series } from "../../src/gymnast/inspect/static/js/training/series.js";
 import { differences } from "../../src/gymnast/inspect/static/js/training/settings.js";
 
 test("rows that arrive later are appended, also for a metric that is new", () => {
@@ -17,11 +17,13 @@ test("rows that arrive later are appended, also for a metric that is new", () =>
   assert.deepEqual(series.columns, { "time/env_steps": [1] });
 });
 
-test("a step is found on the axis of time", () => {
+test("a step is found on every axis", () => {
   const series = new Series("r");
-  series.add({ columns: { "time/env_steps": [100, 200], "time/seconds": [1, 3] }, next: "1" });
+  series.add({ columns: { "time/env_steps": [100, 200], "time/seconds": [1, 3], "time/vec_steps": [25, 50], "time/updates": [1, 2] }, next: "1" });
   assert.equal(series.at(150, "time"), 3);
   assert.equal(series.at(150, "steps"), 150);
+  assert.deepEqual(Object.keys(AXES).map((axis) => series.at(200, axis)), [50, 200, 2, 3]);
+  assert.equal(series.at(900, "vector"), 50);
 });
 
 test("metrics are grouped, and empty ones left out", () => {

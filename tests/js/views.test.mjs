@@ -62,5 +62,6 @@ test("columns of text are as wide as what is in them, within limits", () => {
   const of = (labels) => ({ steps: labels.length, isText: (name) => name === "label", cell: (name, step) => labels[step] });
   assert.equal(textWidth(of(["left", "right"]), ["reward", "label"]), 136);
   assert.equal(textWidth(of(["left", "main engine -0.57"]), ["label"]), 139);
+  assert.equal(textWidth(of(["TURN_RIGHT+ATTACK"]), ["label"]), 178);
   assert.equal(textWidth(of(["x".repeat(500)]), ["label"]), 260);
 });

@@ -1,4 +1,4 @@
-"""The player's page in a real browser: real key events, one holder of the controls, doors that stay shut."""
+"""The player's page in a real browser: real key events, one holder of the controls."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx2
 import pytest
 
 from gymnast import api
-from pages import raw
 
 sync_api = pytest.importorskip("playwright.sync_api")
-websockets = pytest.importorskip("websockets.sync.client")
 pytest.importorskip("av")
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed"),
+    pytest.mark.timeout(300),  # a machine that also runs other tests
+]
 
 Play = Callable[..., Any]
+# Steps per second where a hand has to come in time, on a busy machine too: an untended pole falls soon.
+SLOW = 2
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,7 @@ def chromium() -> Iterator[Any]:
 @pytest.fixture
 def tab(chromium: Any) -> Iterator[Callable[[str], Any]]:
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    context.set_default_timeout(60_000)
     faults: list[str] = []
 
     def open_tab(url: str) -> Any:
@@ -54,7 +55,7 @@ def tab(chromium: Any) -> Iterator[Callable[[str], Any]]:
     assert [fault for fault in faults if "WebSocket" not in fault] == []
 
 
-def until(page: Any, condition: str, seconds: float = 30) -> None:
+def until(page: Any, condition: str, seconds: float = 60) -> None:
     """Wait for something on the page. (Playwright's own waiting is stopped by the page's content policy.)"""
     give_up = time.monotonic() + seconds
     while not page.evaluate(condition):
@@ -79,7 +80,7 @@ def drivers(trace: Any) -> list[str]:
 
 
 def test_a_person_plays_an_episode_of_cartpole(play: Play, tab: Any, tmp_path: Path) -> None:
-    playing = play("CartPole-v1:ppo", "--record", "pole", "--episodes", 1, "--seed", 3, "--fps", 8)
+    playing = play("CartPole-v1:ppo", "--record", "pole", "--episodes", 1, "--seed", 3, "--fps", SLOW)
     page = tab(playing.url)
     assert "Press a key of the game" in page.inner_text("#veil")
     assert number(page, "step") == 0
@@ -103,9 +104,9 @@ def test_a_person_plays_an_episode_of_cartpole(play: Play, tab: Any, tmp_path: P
 
 def test_taking_over_in_the_middle_and_handing_back(play: Play, tab: Any, runs: Path, tmp_path: Path) -> None:
     own = labels(api.record_trace("@last", seed=3, frames=False, runs_dir=runs))
-    playing = play("@last", "--runs-dir", runs, "--record", "shared", "--seed", 3, "--fps", 8)
+    playing = play("@last", "--runs-dir", runs, "--record", "shared", "--seed", 3, "--fps", SLOW)
     page = tab(playing.url)
-    until_step(page, 8)
+    until_step(page, 6)
     assert page.inner_text("#choices").count("%") == 2
     page.keyboard.down("ArrowLeft")
     page.keyboard.press("Tab")
@@ -114,7 +115,7 @@ def test_taking_over_in_the_middle_and_handing_back(play: Play, tab: Any, runs: 
     page.keyboard.press("Tab")
     page.keyboard.up("ArrowLeft")
     until(page, "document.body.dataset.driver === 'policy'")
-    until_step(page, number(page, "step") + 4)
+    until_step(page, number(page, "step") + 3)
     page.click("#quit")
     code, printed = playing.finish()
     assert code == 0, printed
@@ -122,16 +123,54 @@ def test_taking_over_in_the_middle_and_handing_back(play: Play, tab: Any, runs: 
     who, taken = drivers(trace), labels(trace)
     first, last = who.index("human"), len(who) - 1 - who[::-1].index("human")
     assert who == ["policy"] * first + ["human"] * (last + 1 - first) + ["policy"] * (len(who) - 1 - last)
-    assert first >= 8
+    assert first >= 6
     assert taken[:first] == own[:first]
     assert set(taken[first : last + 1]) == {"left"}
-    assert len(who) - 1 - last >= 4
+    assert len(who) - 1 - last >= 3
     chosen = trace.columns["probabilities"][trace.steps].argmax(1)
     assert [trace.meta.choices[index] for index in chosen[last + 1 :]] == taken[last + 1 :]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("preset", "keys", "expected"),
+    [
+        ("ALE/Pong-v5:ppo-objects", ["ArrowUp"], "RIGHT"),
+        ("VizDoom-DefendTheCenter-v0:ppo", ["ArrowLeft", "Space"], "TURN_LEFT+ATTACK"),
+    ],
+)
+def test_taking_over_in_other_games(
+    play: Play, tab: Any, tmp_path: Path, preset: str, keys: list[str], expected: str
+) -> None:
+    tiny = {"env.n_envs": 2, "algo.n_steps": 16, "algo.n_epochs": 1, "algo.batch_size": "all"}
+    own_runs = tmp_path / "runs"
+    api.train(preset, max_env_steps=32, overrides=tiny | {"eval.every": 0}, runs_dir=own_runs)
+    own = labels(api.record_trace("@last", seed=3, max_steps=60, frames=False, runs_dir=own_runs))
+    playing = play("@last", "--runs-dir", own_runs, "--record", "shared", "--seed", 3, "--fps", 8)
+    page = tab(playing.url)
+    until_step(page, 3)
+    for key in keys:
+        page.keyboard.down(key)
+    page.keyboard.press("Tab")
+    until(page, "document.body.dataset.driver === 'human'")
+    until_step(page, number(page, "step") + 5)
+    page.keyboard.press("Tab")
+    until(page, "document.body.dataset.driver === 'policy'")
+    until_step(page, number(page, "step") + 3)
+    page.click("#quit")
+    code, printed = playing.finish()
+    assert code == 0, printed
+    trace = api.load_trace(tmp_path / "shared.trace")
+    who, taken = drivers(trace), labels(trace)
+    first, last = who.index("human"), len(who) - 1 - who[::-1].index("human")
+    assert 3 <= first < last < len(who) - 3
+    assert taken[: min(first, 60)] == own[: min(first, 60)]
+    assert set(taken[first : last + 1]) == {expected}
+    assert set(who[last + 1 :]) == {"policy"}
+
+
 def test_pause_single_step_speed_restart_seed_and_screenshot(play: Play, tab: Any, runs: Path) -> None:
-    playing = play("@last", "--runs-dir", runs, "--seed", 3)
+    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--fps", 8)
     page = tab(playing.url)
     until_step(page, 5)
     page.keyboard.press("Escape")
@@ -150,19 +189,34 @@ def test_pause_single_step_speed_restart_seed_and_screenshot(play: Play, tab: An
     assert Path(download.value.path()).read_bytes()[:4] == b"\x89PNG"
     page.fill("#seed", "77")
     page.press("#seed", "Enter")
-    until(page, "Number(document.getElementById('n-step').textContent) < 5")
+    until(page, "document.getElementById('n-episode').textContent === '2'")
     until(page, "document.getElementById('seed').value === '77'")
     page.fill("#seed", "seven")
     page.press("#seed", "Enter")
     until(page, "document.getElementById('notice').textContent.includes('whole number')")
-    assert page.locator("#episodes li").count() == 1
+    assert page.locator("#episodes li", has_text="left").count() == 1
     code, printed = playing.finish(signal.SIGINT)
     assert code == 0, printed
     assert "left before its end" in printed
 
 
+def test_nothing_moves_when_an_episode_is_over(play: Play, tab: Any, runs: Path) -> None:
+    playing = play("@last", "--runs-dir", runs, "--mode", "random", "--seed", 3)
+    page = tab(playing.url)
+    until_step(page, 2)
+    places = (
+        "[...document.querySelectorAll('aside .panel, #bar')].map((one) => one.getBoundingClientRect().top)"
+    )
+    first = page.evaluate(places)
+    over = "!document.getElementById('veil').hidden && document.getElementById('veil-text').textContent"
+    until(
+        page, f"{over} === 'Episode over' && JSON.stringify({places}) === JSON.stringify({json.dumps(first)})"
+    )
+    assert playing.finish(signal.SIGINT)[0] == 0
+
+
 def test_one_tab_has_the_controls_and_the_others_watch(play: Play, tab: Any, runs: Path) -> None:
-    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--speed", 0.5)
+    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--fps", 8, "--speed", 0.5)
     first = tab(playing.url)
     second = tab(playing.url)
     until(second, "document.getElementById('role').textContent === 'watching'")
@@ -201,11 +255,11 @@ def test_a_tab_that_loses_the_keyboard_pauses_the_game(play: Play, tab: Any) -> 
 def test_closing_the_last_tab_ends_it_with_the_recording_complete(
     play: Play, tab: Any, runs: Path, tmp_path: Path
 ) -> None:
-    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--record", "closed")
+    playing = play("@last", "--runs-dir", runs, "--seed", 3, "--record", "closed", "--fps", 10)
     page = tab(playing.url)
     until_step(page, 10)
     page.close()
-    code, printed = playing.finish(seconds=40)
+    code, printed = playing.finish(seconds=90)
     assert code == 0, printed
     trace = api.load_trace(tmp_path / "closed.trace")
     assert trace.columns["cut"].sum() == 1
@@ -223,75 +277,6 @@ def test_signals_leave_files_that_are_complete(
     assert code == (0 if stop == signal.SIGINT else -signal.SIGTERM), printed
     assert len(api.load_trace(tmp_path / "stopped.trace")) > 5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stopped.mp4", "stopped.trace"]
-
-
-def test_only_the_page_with_the_token_gets_in(play: Play, runs: Path) -> None:
-    playing = play("@last", "--runs-dir", runs)
-    parts = urlsplit(playing.url)
-    address, token = f"ws://{parts.netloc}/api/play", parts.fragment.removeprefix("token=")
-    own = f"http://{parts.netloc}"
-    with pytest.raises(websockets_refusal()):
-        websockets.connect(address, origin="http://evil.example").close()
-    with pytest.raises(websockets_refusal()):
-        websockets.connect(address, origin=own, additional_headers={"Host": "evil.example"}).close()
-    for first in ('{"token": "wrong"}', "{}", "not json", '{"do": "pause"}'):
-        with websockets.connect(address, origin=own) as socket:
-            socket.send(first)
-            with pytest.raises(Exception, match="4401"):
-                socket.recv(timeout=5)
-    with websockets.connect(address, origin=own) as socket:
-        socket.send(json.dumps({"token": token}))
-        assert "hello" in json.loads(socket.recv(timeout=10))
-        for message in ('{"keys": "all"}', '{"do": "explode"}', "[1]"):
-            with websockets.connect(address, origin=own) as other:
-                other.send(json.dumps({"token": token}))
-                other.recv(timeout=5)
-                other.send(message)  # a watcher, or malformed: either way nothing happens
-                time.sleep(0.1)
-        socket.send('{"keys": ["ArrowLeft", 5]}')
-        with pytest.raises(Exception, match="4400"):
-            while True:
-                socket.recv(timeout=5)
-    assert playing.finish(signal.SIGINT)[0] == 0
-
-
-def test_other_requests_reach_nothing(play: Play, runs: Path) -> None:
-    playing = play("@last", "--runs-dir", runs)
-    parts = urlsplit(playing.url)
-    token, own = parts.fragment.removeprefix("token="), f"http://{parts.netloc}"
-    tricks = (
-        "../",
-        "%2e%2e%2f",
-        "..%2f..%2f",
-        "/etc/passwd",
-        "%2fetc%2fpasswd",
-        "js/../../../player.py",
-        "%00",
-    )
-    bearer = f"Authorization: Bearer {token}"
-    for path in (f"{start}{trick}" for start in ("/", "/js/", "/web/") for trick in tricks):
-        lines = (f"GET {path} HTTP/1.1", f"Host: {parts.netloc}", bearer, "Connection: close")
-        assert raw(SimpleNamespace(port=parts.port), *lines)[0] in (0, 400, 404), path
-    with httpx2.Client(base_url=own, headers={"Authorization": f"Bearer {token}"}) as client:
-        assert client.get("/").status_code == 200
-        for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Host": ""}):
-            assert client.get("/", headers=headers).status_code in (400, 403)
-        assert client.post("/api/login", content=b" " * (1 << 20)).status_code == 413
-        assert client.get("/api/screenshot", headers={"Authorization": "Bearer wrong"}).status_code == 401
-    with websockets.connect(f"ws://{parts.netloc}/api/play", origin=own) as socket:
-        socket.send(json.dumps({"token": token}))
-        socket.recv(timeout=10)
-        socket.send(json.dumps({"keys": ["ArrowLeft"] * 100_000}))
-        with pytest.raises(Exception, match="1009"):
-            while True:
-                socket.recv(timeout=10)
-    assert playing.finish(signal.SIGINT)[0] == 0
-
-
-def websockets_refusal() -> Any:
-    from websockets.exceptions import WebSocketException
-
-    return (WebSocketException, TimeoutError, ConnectionError)
 
 
 @pytest.mark.slow
@@ -315,11 +300,12 @@ def test_games_of_other_families_take_keys_held_together(
     expected: str,
     extra: tuple[str, ...],
 ) -> None:
-    playing = play(reference, "--record", "held", "--max-steps", 25, "--seed", 3, *extra)
+    # Slowly, so that all keys are down long before the last steps.
+    playing = play(reference, "--record", "held", "--max-steps", 25, "--seed", 3, "--fps", 6, *extra)
     page = tab(playing.url)
     for key in keys:
         page.keyboard.down(key)
-    code, printed = playing.finish(seconds=100)
+    code, printed = playing.finish(seconds=110)
     assert code == 0, printed
     trace = api.load_trace(tmp_path / "held.trace")
     assert labels(trace)[-5:] == [expected] * 5, labels(trace)

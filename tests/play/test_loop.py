@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gymnast.api.run import find_checkpoint
 from gymnast.config.load import load_config
+from gymnast.play import controls
 from gymnast.play import loop as loops
 from gymnast.play.controls import LEASE_SECONDS, Controls
 from gymnast.play.game import Game, build_game
@@ -94,13 +96,21 @@ def test_a_person_begins_when_ready_and_no_key_repeats_the_last(games: Any) -> N
     assert loop.session.moment.outcome.label == "right"  # type: ignore[union-attr]
 
 
-def test_a_keyboard_that_falls_silent_pauses_the_game(games: Any) -> None:
+@pytest.fixture
+def lease_clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time by which keys are on a lease: a machine that is busy makes no keyboard fall silent."""
+    now = [100.0]
+    monkeypatch.setattr(controls, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+def test_a_keyboard_that_falls_silent_pauses_the_game(games: Any, lease_clock: list[float]) -> None:
     loop = made(games("MountainCar-v0:ppo"), "human", lease=LEASE_SECONDS)
     loop.controls.hold(["left"])
     ticks(loop, 5)
     assert loop.paused is None
     assert loop.session.moment.step > 0
-    time.sleep(LEASE_SECONDS + 0.05)
+    lease_clock[0] += LEASE_SECONDS + 0.05
     at = loop.session.moment.step
     ticks(loop, 5)
     assert loop.session.moment.step == at
@@ -110,6 +120,7 @@ def test_a_keyboard_that_falls_silent_pauses_the_game(games: Any) -> None:
     assert loop.paused is None, "it continues with the first key"
 
 
+@pytest.mark.usefixtures("lease_clock")
 def test_a_lost_keyboard_pauses_a_person_and_not_the_policy(games: Any, runs: Path) -> None:
     loop = made(games("@last", runs), "policy", lease=LEASE_SECONDS)
     loop.controls.lose("the window lost the keyboard")

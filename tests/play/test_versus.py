@@ -93,9 +93,9 @@ def test_keys_of_the_page_reach_the_other_side(pong_runs: Path, play: Any, tmp_p
     words = ("@last", "--runs-dir", pong_runs, "--versus", "--record", "duel", "--max-steps", 20, "--seed", 3)
     playing = play(*words)
     parts = urlsplit(playing.url)
-    with connect(f"ws://{parts.netloc}/api/play", origin=f"http://{parts.netloc}") as socket:
+    with connect(f"ws://{parts.netloc}/api/play", origin=f"http://{parts.netloc}", open_timeout=60) as socket:
         socket.send(json.dumps({"token": parts.fragment.removeprefix("token=")}))
-        hello = json.loads(socket.recv(timeout=30))["hello"]
+        hello = json.loads(socket.recv(timeout=60))["hello"]
         assert hello["versus"]
         assert "console" in hello["note"], "it says that the policy is off its distribution"
         while playing.process.poll() is None:  # as the page does, every 50 ms

@@ -27,28 +27,33 @@ def inspect_runs(
     trust: bool = False,
     browser: bool = True,
 ) -> None:
-    """Serve the page until Ctrl-C, and print where it is. `run` is the one that it opens with, or the folder
-    of a trace, such as `gymnast play --record` writes it.
+    """Serve the page until Ctrl-C, and print where it is. `run` is the one that it opens with (of
+    `RUN/CHECKPOINT` with that checkpoint chosen), or the folder of a trace, such as `gymnast play --record`
+    writes it.
 
     Other machines reach it only with a `host` of theirs and a password, which an environment variable has:
     `password_env` names it. `trust` lets recordings import the code that runs made elsewhere name.
     """
     _require()
     from gymnast.recordings.opened import is_trace, open_trace
+    from gymnast.runs.references import parse_reference, resolve
     from gymnast.web.server import announce, open_browser_soon, read_password
 
-    chosen, trace = None, None
+    chosen, trace = "", None
     if run is not None and is_trace(Path(run).expanduser()):
         trace = open_trace(Path(run).expanduser())
     elif run is not None:
-        folder = folder_of(run, runs_dir)
-        # A run elsewhere, named by its path, is looked at where it lies.
-        chosen, runs_dir = folder.id, folder.root
+        name, checkpoint = parse_reference(run)
+        folder = folder_of(name, runs_dir)
+        chosen = f"run={folder.id}"
+        if checkpoint is not None:
+            chosen += f"&checkpoint={resolve(folder, checkpoint).env_steps}"
+        runs_dir = folder.root  # a run elsewhere, named by its path, is looked at where it lies
     password = read_password(password_env)
     opened = () if trace is None else (trace,)
     server = inspector_server(runs_dir, host=host, port=port, password=password, trust=trust, opened=opened)
     with suppress(KeyboardInterrupt):  # how it is ended, also between the announcement and the first request
-        url = announce(server, "inspector", f"run={chosen}" if chosen else "")
+        url = announce(server, "inspector", chosen)
         if browser:
             open_browser_soon(server, url)
         server.serve()

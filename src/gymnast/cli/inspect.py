@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gymnast import api
-from gymnast.cli.completion import complete_run
+from gymnast.cli.completion import complete_checkpoint
 from gymnast.cli.options import RunsDir
 
 
@@ -16,8 +16,9 @@ def inspect(
         str | None,
         typer.Argument(
             metavar="RUN",
-            help="What to open: a run (an id, the beginning of one, @last, @best, a path), or a trace.",
-            autocompletion=complete_run,
+            help="What to open: a run (an id, the beginning of one, @last, @best, a path), one of its"
+            " checkpoints (RUN/@last, RUN/12288), or a trace.",
+            autocompletion=complete_checkpoint,
             show_default=False,
         ),
     ] = None,
@@ -46,6 +47,7 @@ def inspect(
     Examples:
       gymnast inspect                     all runs
       gymnast inspect @last               opens with the last run
+      gymnast inspect k3v/12288           and with that checkpoint chosen
       gymnast inspect session.trace       what `gymnast play --record session` wrote
       gymnast inspect --port 8800 --no-browser
       gymnast inspect --host 0.0.0.0 --password-env INSPECT_PASSWORD

@@ -148,10 +148,8 @@ def _show_episode(index: int, episode: PlayedEpisode) -> None:
     by = f"   {', '.join(f'{name} {steps:,}' for name, steps in drivers.items())}" if len(drivers) > 1 else ""
     shares = f"   {', '.join(f'{name} {_score(share)}' for name, share in parts.items())}"
     left = "   left before its end" if episode.ended == "cut" else ""
-    echo(
-        f"{index:>4}  return {_score(episode.total)}, {episode.length:,} steps"
-        f"{shares if len(parts) > 1 else ''}{by}{left}"
-    )
+    steps = "1 step" if episode.length == 1 else f"{episode.length:,} steps"
+    echo(f"{index:>4}  return {_score(episode.total)}, {steps}{shares if len(parts) > 1 else ''}{by}{left}")
 
 
 def _show(played: PlayedGame) -> None:

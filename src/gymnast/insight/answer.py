@@ -92,6 +92,8 @@ def _attributed(subject: Subject, found: attribution.Attribution) -> Answer:
             about["by_frame"] = own.by_frame.tolist()
             if part.pictured:  # pixels that are read as numbers
                 arrays[f"heat/{name}"] = _heat_of_numbers(subject, own)
+                pixels, numbers = subject.inputs.pixels_of(name), own.values.size // part.frames
+                about["pixels"] = {"from": pixels.start, "to": pixels.stop, "of": numbers}
         parts.append(about)
     meta = {
         "row": found.row,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,6 +46,7 @@ class TraceInputs:
         # Without an encoder all parts are one vector of numbers, or one choice that is embedded.
         self.joined = layout.encoder is None
         self._observation_stack = trace.meta.observation_stack
+        self._raw = trace.columns.get
         names = ("",) if self.joined else tuple(part.leaf.name for part in layout.inputs)
         self._seen = {name: self._column(trace, name) for name in names}
         self.parts = (self._joined_part(trace),) if self.joined else self._separate_parts(trace)
@@ -80,12 +82,21 @@ class TraceInputs:
         return all(bool((seen == seen[:1]).all()) for seen in self._seen.values())
 
     def images(self, name: str) -> np.ndarray:
-        """The images of a part [R, F, H, W, C], F frames of the env's own in each observation."""
-        return self.as_images(name, self._seen[name])
+        """The images of a part [R, F, H, W, C], F frames of the env's own in each observation.
+
+        Pixels that are read as numbers are those of the env: normalised one by one they show nothing.
+        """
+        part, form, place = self._pictured(name)
+        if part.kind != "image" and (raw := self._raw(column_name("obs", part.leaf.name))) is not None:
+            return self._as_images(part, form, raw)
+        return self._as_images(part, form, self._seen[name].reshape(len(self), -1)[:, place])
 
     def as_images(self, name: str, values: np.ndarray) -> np.ndarray:
         """Values of one observation each, [N, …], as images [N, F, H, W, C] with gray frames apart."""
-        part, form = self._pictured(name)
+        part, form, place = self._pictured(name)
+        return self._as_images(part, form, values.reshape(len(values), -1)[:, place])
+
+    def _as_images(self, part: Input, form: ImageForm, values: np.ndarray) -> np.ndarray:
         images = values.reshape(len(values), max(form.stack, 1), *part.leaf.shape[1 if form.stack else 0 :])
         if form.order == "hw":
             images = images[..., None]
@@ -98,11 +109,19 @@ class TraceInputs:
         apart = images.reshape(n, height, width, frames, channels // frames)
         return np.moveaxis(apart, 3, 1)
 
-    def _pictured(self, name: str) -> tuple[Input, ImageForm]:
-        part = next(part for part in self._layout.inputs if part.leaf.name == name)
-        form = _picture_form(part, self._layout)
-        assert form is not None
-        return part, form
+    def pixels_of(self, name: str) -> slice:
+        """Where the pixels of a part lie among the numbers of one observation."""
+        return self._pictured(name)[2]
+
+    def _pictured(self, name: str) -> tuple[Input, ImageForm, slice]:
+        """What is drawn of a part, how, and where it lies; of several that are joined the one with pixels."""
+        start = 0
+        for part in self._layout.inputs:
+            form = _picture_form(part, self._layout)
+            if form is not None and (self.joined or part.leaf.name == name):
+                return part, form, slice(start, start + math.prod(part.leaf.shape))
+            start += part.width if self.joined else 0
+        raise AssertionError(f"{name!r} is not pictured")
 
     def stacked_rows(self, row: int) -> np.ndarray:
         """The rows whose observations are seen at this one, oldest first."""
@@ -127,10 +146,8 @@ class TraceInputs:
         if self._layout.n_embeddings:
             return PartInput("", "index", 1, tuple(_choices("observation", self._layout.n_embeddings)))
         names = [name for part in self._layout.inputs for name in _component_names(part, trace)]
-        pictured = (
-            len(self._layout.inputs) == 1 and _picture_form(self._layout.inputs[0], self._layout) is not None
-        )
-        return PartInput("", "vector", k, _over_frames(names, k), pictured)
+        pictures = [part for part in self._layout.inputs if _picture_form(part, self._layout) is not None]
+        return PartInput("", "vector", k, _over_frames(names, k), pictured=len(pictures) == 1)
 
     def _separate_parts(self, trace: Trace) -> tuple[PartInput, ...]:
         k, found = self._layout.config.frame_stack, []

@@ -11,6 +11,7 @@ export class App {
   constructor() {
     this.session = null;
     this.run = null; // id of the chosen run
+    this.checkpoint = null; // the one of it that is chosen at first, by name; its best where none is
     this.details = null; // what /api/runs/ID says of it
     this.compared = new Map(); // id → summary, of further runs in the training picture
     this.group = new StepGroup();
@@ -27,8 +28,8 @@ export class App {
     this.emit("tab", tab);
   }
 
-  async chooseRun(id) {
-    this.run = id;
+  async chooseRun(id, { checkpoint = null } = {}) {
+    Object.assign(this, { run: id, checkpoint });
     this.details = null;
     this.compared.delete(id);
     this.emit("run", id);

@@ -43,6 +43,14 @@ export function percent(value) {
 /** A number without zeros that say nothing: for figures that stand alone. */
 export function short(value) { return number(value).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""); }
 
+/** A score as tables of runs have it: two decimals, more only where there would be nothing else. */
+export function score(value) {
+  if (!Number.isFinite(value)) return number(value);
+  if (value !== 0 && Math.abs(value) < 0.01) return short(value);
+  const [whole, decimals] = Math.abs(value).toFixed(2).split(".");
+  return `${value < 0 ? "−" : ""}${integer(Number(whole))}.${decimals}`;
+}
+
 /** "3 min ago" for a time in ISO form or seconds. */
 export function ago(time, now = Date.now()) {
   const then = typeof time === "number" ? time * 1000 : Date.parse(time);

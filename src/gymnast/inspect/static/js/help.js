@@ -5,7 +5,7 @@ import { h, iconButton } from "./dom.js";
 const KEYS = [
   ["Stepping", [["← →", "one step back, forward"], ["Shift ← →", "ten steps"], ["Home End", "first, last step"], ["Space", "play, pause"],
     ["↑ ↓", "faster, slower; in the table line by line"], ["N P", "to the next, previous breakpoint"]]],
-  ["Page", [["1 2 3 4", "Record, Step, Network, Training"], ["/", "search runs"], ["[", "show or hide the runs"], ["T", "light, dark"], ["?", "this help"], ["Esc", "close"]]],
+  ["Page", [["1 2 3 4 5", "Record, Step, Network, Training, Sweeps"], ["/", "search runs"], ["[", "show or hide the runs"], ["T", "light, dark"], ["?", "this help"], ["Esc", "close"]]],
 ];
 
 export function helpDialog() {

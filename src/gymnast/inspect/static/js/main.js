@@ -4,7 +4,7 @@ import { address, getJson } from "/web/api.js";
 import { App } from "./app.js";
 import { clear, h, iconButton, notify, setText, themeChanged } from "./dom.js";
 import { helpDialog } from "./help.js";
-import { short } from "./format.js";
+import { score as scoreText } from "./format.js";
 import { mountNetwork } from "./network_tab.js";
 import { mountRecord } from "./pick/record.js";
 import { mountRuns } from "./pick/runs.js";
@@ -56,6 +56,7 @@ app.on("run", () => {
   clear(heading);
   const fields = new URLSearchParams(location.hash.slice(1));
   if (app.run) fields.set("run", app.run);
+  fields.delete("checkpoint");
   history.replaceState(null, "", `#${fields}`);
 });
 app.on("run-error", (error) => {
@@ -84,7 +85,7 @@ function showHeading({ run }) {
     run.live ? h("i", { class: "live-dot" }) : null,
     h("strong", {}, `${run.env}${run.variant ? `:${run.variant}` : ""}`), h("span", { class: "mono muted" }, run.id),
     h("span", { class: `chip ${run.live ? "live" : run.status}` }, run.status),
-    score === null || score === undefined ? null : h("span", { class: "muted number" }, `best ${short(score)}`),
+    score === null || score === undefined ? null : h("span", { class: "muted number" }, `best ${scoreText(score)}`),
     run.notes ? h("span", { class: "muted notes", title: run.notes }, run.notes) : null);
 }
 
@@ -129,7 +130,8 @@ document.addEventListener("keydown", (event) => {
 
 async function begin() {
   showTab();
-  const wanted = new URLSearchParams(location.hash.slice(1)).get("run");
+  const fields = new URLSearchParams(location.hash.slice(1));
+  const wanted = fields.get("run");
   try {
     app.session = await getJson(address(["session"]));
     document.title = `Gymnast inspector · ${app.session.runs_dir_name}`;
@@ -137,7 +139,7 @@ async function begin() {
     notify(error.message, "error");
   }
   await runs.load();
-  if (wanted) await app.chooseRun(wanted);
+  if (wanted) await app.chooseRun(wanted, { checkpoint: fields.get("checkpoint") });
   try {
     for (const [index, recording] of (app.session?.opened ?? []).entries()) await app.open(recording, { beside: index > 0 });
   } catch (error) {

@@ -2,7 +2,7 @@
 
 import { address, getJson } from "/web/api.js";
 import { clear, colour, h, notify } from "./dom.js";
-import { short } from "./format.js";
+import { sentence, short } from "./format.js";
 import { CONFIG, layout, plotly } from "./training/plot.js";
 
 const MOST_SLICES = 16;
@@ -44,7 +44,7 @@ export function mountSweeps(element, app) {
     const slices = h("div", { class: "sweep-slices" });
     clear(shown,
       h("h2", {}, sweep.name, " ", h("span", { class: "mono muted" }, sweep.id)),
-      h("p", {}, found.winner === null ? `${sweep.trials.finished} finished, ${sweep.trials.pruned} given up, ${sweep.trials.failed} failed` : sweep.verdict),
+      h("p", {}, found.winner === null ? `${sweep.trials.finished} finished, ${sweep.trials.pruned} given up, ${sweep.trials.failed} failed` : sentence(sweep.verdict)),
       weights(importances), lines, slices, table(ranked, settings, sweep.objective, found.winner));
     if (!valued.length) return;
     let Plotly;

@@ -136,6 +136,15 @@ export class Panels {
   choices(about, moment) {
     const rows = choiceRows(about, moment);
     const numbers = numberRows(about, moment);
+    if (!rows.length && !numbers.length) { // an episode is over: the bars stay where they are
+      this.bars.forEach(({ row, fill, mark, value }) => {
+        fill.style.width = "0";
+        mark.hidden = true;
+        value.textContent = "–";
+        row.classList.remove("would", "masked");
+      });
+      return;
+    }
     const box = this.byId("choices");
     const shape = rows.map(({ label }) => label).join("\n") + numbers.length;
     if (box.dataset.shape !== shape) {
@@ -154,7 +163,6 @@ export class Panels {
       });
       box.replaceChildren(...this.bars.map(({ row }) => row));
     }
-    if (!this.bars.length) box.textContent = "";
     rows.forEach(({ probability, masked, index }, at) => {
       const { row, fill, value } = this.bars[at];
       fill.style.width = `${100 * probability}%`;
@@ -195,7 +203,7 @@ export class Panels {
         .map(({ return: total, length, ended, drivers }, index) => {
           const item = element("li", {}, [
             element("b", { className: "number", text: shortNumber(total) }),
-            element("span", { className: "muted", text: ` ${length} steps · ${driversText(drivers)}${ended === "cut" ? " · left" : ""}` }),
+            element("span", { className: "muted", text: ` ${length} ${length === 1 ? "step" : "steps"} · ${driversText(drivers)}${ended === "cut" ? " · left" : ""}` }),
           ]);
           item.value = first + index + 1;
           return item;

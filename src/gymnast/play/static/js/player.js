@@ -9,6 +9,7 @@ import { readSeed } from "./texts.js";
 const byId = (id) => document.getElementById(id);
 const game = byId("game");
 const panels = new Panels(byId);
+const FRAME = 4; // pixels around the picture
 let about = null;
 let moment = null;
 let role = "watch";
@@ -60,7 +61,8 @@ async function receive(data) {
 /** As large as fits; small pictures by whole numbers, so that pixels stay square. */
 function fit() {
   const room = byId("screen");
-  const scale = Math.min(room.clientWidth / game.width, room.clientHeight / game.height);
+  // With room for the frame that says who plays.
+  const scale = Math.min((room.clientWidth - 2 * FRAME) / game.width, (room.clientHeight - 2 * FRAME) / game.height);
   const whole = scale > 1 && game.width <= 320 ? Math.max(1, Math.floor(scale * 2) / 2) : scale;
   game.style.width = `${Math.floor(game.width * whole)}px`;
   game.style.height = `${Math.floor(game.height * whole)}px`;

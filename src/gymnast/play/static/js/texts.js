@@ -4,9 +4,10 @@
 export function shortNumber(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   const size = Math.abs(value);
-  if (size >= 10_000) return Math.round(value).toLocaleString("en-US");
-  if (Number.isInteger(value)) return value.toLocaleString("en-US");
-  return size >= 100 ? value.toFixed(1) : size >= 0.01 || value === 0 ? value.toFixed(2) : value.toExponential(1);
+  const sign = value < 0 ? "−" : ""; // and none for -0
+  if (size >= 10_000) return sign + Math.round(size).toLocaleString("en-US");
+  if (Number.isInteger(size)) return sign + size.toLocaleString("en-US");
+  return sign + (size >= 100 ? size.toFixed(1) : size >= 0.01 ? size.toFixed(2) : size.toExponential(1).replace("-", "−"));
 }
 
 /** The seed in a field: a number, null for the same again, undefined if it is not one. */

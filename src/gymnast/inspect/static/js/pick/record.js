@@ -2,7 +2,7 @@
 
 import { address, getJson, post, remove } from "/web/api.js";
 import { clear, h, icon, iconButton, notify, segmented, setText } from "../dom.js";
-import { ago, chosenBy, integer, sentence, short } from "../format.js";
+import { ago, chosenBy, integer, score, sentence, short } from "../format.js";
 import { parseOverrides, parseValue } from "./overrides.js";
 
 export function mountRecord(element, app) {
@@ -65,11 +65,11 @@ const field = (label, control, help) => h("label", { class: "field" }, h("span",
 function form(app, details, recordings, kept) {
   const { checkpoints, env_options: options = [], tasks = [], run } = details;
   const newest = [...checkpoints].sort((a, b) => b.env_steps - a.env_steps);
-  const describe = (one) => `${integer(one.env_steps)} steps${one.score === null || one.score === undefined ? "" : ` · score ${short(one.score)}`}${one.is_best ? " · best" : ""}${one.is_last ? " · last" : ""}`;
-  const best = newest.find((one) => one.is_best) ?? newest[0];
+  const describe = (one) => `${integer(one.env_steps)} steps${one.score === null || one.score === undefined ? "" : ` · ${score(one.score)}`}${one.is_best ? " · best" : ""}${one.is_last ? " · last" : ""}`;
+  const first = newest.find((one) => one.name === app.checkpoint) ?? newest.find((one) => one.is_best) ?? newest[0];
   const select = (name, extra) => h("select", { name }, extra, newest.map((one) => h("option", { value: one.name }, describe(one))));
   const checkpoint = select("checkpoint");
-  if (best) checkpoint.value = best.name;
+  if (first) checkpoint.value = first.name;
   const second = select("second", h("option", { value: "" }, "none"));
   let stochastic = false;
   const mode = segmented("How actions are chosen", [[false, "greedy", "the most likely action"], [true, "sampled", "drawn from the probabilities, as in training"]], false,

@@ -2,7 +2,7 @@
 
 import { address, getJson } from "/web/api.js";
 import { clear, h, icon, setText } from "../dom.js";
-import { ago, compact, sentence, short } from "../format.js";
+import { ago, compact, score as scoreText, sentence } from "../format.js";
 
 const PAGE = 60;
 const EVERY = 4000; // ms between looks while the page is in sight
@@ -95,7 +95,7 @@ function runLine(app, run) {
       title: [`${run.env}${run.variant ? `:${run.variant}` : ""}`, run.id, run.status, run.notes].filter(Boolean).join("\n"),
     },
     h("span", { class: "run-top" }, run.live ? h("i", { class: "live-dot", title: "training now" }) : null,
-      h("strong", {}, run.env), h("span", { class: `number score${run.solved ? " solved" : ""}`, title: run.solved ? "best score; solved" : "best score" }, score === null || score === undefined ? "" : short(score))),
+      h("strong", {}, run.env), h("span", { class: `number score${run.solved ? " solved" : ""}`, title: run.solved ? "best score; solved" : "best score" }, score === null || score === undefined ? "" : scoreText(score))),
     h("span", { class: "run-bottom muted" }, h("span", { class: "mono" }, run.id), h("span", {}, run.variant || run.algo || ""),
       h("span", { class: "number", title: "env steps" }, compact(run.env_steps)), statusText(run))),
     h("button", {

@@ -1,4 +1,4 @@
-// Curves of one or more runs, either x axis, with alerts on the time line; they grow while a run trains.
+// Curves of one or more runs, over steps, updates or time, with alerts on the time line; they grow while a run trains.
 
 import { clear, colour, h, onTheme, segmented } from "../dom.js";
 import { short } from "../format.js";
@@ -8,11 +8,11 @@ import { AXES, groups } from "./series.js";
 const SEVERITY = { critical: "bad", warning: "warn", info: "muted" };
 
 export function mountCurves(element, state) {
-  let axis = "steps";
+  let axis = "vector"; // as everywhere where runs are compared
   let group = "overview";
   let log = false;
   const choice = h("select", { "aria-label": "Which metrics", onchange: () => { group = choice.value; rebuild(); } });
-  const axes = segmented("x axis", [["steps", "env steps"], ["time", "seconds"]], axis, (value) => { axis = value; draw(); });
+  const axes = segmented("x axis", Object.entries(AXES).map(([name, [, label]]) => [name, label]), axis, (value) => { axis = value; draw(); });
   const scales = segmented("y axis", [[false, "linear"], [true, "log"]], false, (value) => { log = value; draw(); });
   const legend = h("div", { class: "run-legend" });
   const grid = h("div", { class: "chart-grid" });

@@ -1,6 +1,8 @@
 // The metrics of one run as they arrive: columns that grow. Pure.
 
-export const AXES = { steps: ["time/env_steps", "env steps"], time: ["time/seconds", "seconds"] };
+export const AXES = {
+  vector: ["time/vec_steps", "vectorised steps"], steps: ["time/env_steps", "env steps"], updates: ["time/updates", "updates"], time: ["time/seconds", "seconds"],
+};
 
 /** The curves that are shown first, of those that a run has. */
 const FIRST = ["eval/return/mean", "train/return/mean", "train/length/mean", "train/explained_variance", "train/entropy",
@@ -44,12 +46,12 @@ export class Series {
     return { x, y };
   }
 
-  /** Where the x axis stood at an env step, for alerts on the axis of time. */
+  /** Where an x axis stood at an env step, for alerts. */
   at(step, axis) {
     if (axis === "steps") return step;
-    const [steps, seconds] = [this.columns[AXES.steps[0]] ?? [], this.columns[AXES.time[0]] ?? []];
+    const [steps, places] = [this.columns[AXES.steps[0]] ?? [], this.columns[AXES[axis][0]] ?? []];
     const row = steps.findIndex((own) => own >= step);
-    return row < 0 ? seconds.at(-1) ?? null : seconds[row];
+    return row < 0 ? places.at(-1) ?? null : places[row];
   }
 }
 

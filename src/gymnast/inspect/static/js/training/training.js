@@ -2,7 +2,7 @@
 
 import { address, getJson, openSocket, post } from "/web/api.js";
 import { clear, h, notify, setText } from "../dom.js";
-import { compact, integer, sentence, short } from "../format.js";
+import { compact, integer, score as scoreText, sentence } from "../format.js";
 import { mountAlerts } from "./alerts.js";
 import { mountCurves } from "./curves.js";
 import { mountDistributions } from "./distributions.js";
@@ -14,7 +14,7 @@ import { mountSettings } from "./settings.js";
 const PARTS = [["curves", "Curves"], ["distributions", "Distributions"], ["settings", "Settings"], ["videos", "Videos"], ["report", "Report"], ["review", "Review"]];
 const OUTCOMES = {
   checkpoint: () => "A checkpoint was saved.",
-  evaluate: (waited, score) => (waited ? `Evaluated: score ${short(score)}.` : "It will be evaluated when it is resumed."),
+  evaluate: (waited, score) => (waited ? `Evaluated: score ${scoreText(score)}.` : "It will be evaluated when it is resumed."),
   pause: () => "Paused.", resume: () => "Resumed.", stop: () => "Stopped. Everything is saved, and it can be resumed.",
 };
 const CONTROLS = [["checkpoint", "Checkpoint"], ["evaluate", "Evaluate"], ["pause", "Pause"], ["resume", "Resume"], ["stop", "Stop"]];
@@ -200,7 +200,7 @@ function headline(app, element) {
       progress(run);
       const pair = (name, value) => h("div", {}, h("dt", {}, name), h("dd", { class: "number" }, value));
       clear(figures, pair("status", run.live ? `${run.status}, live` : run.status), pair("algorithm", `${run.algo ?? "–"}, seed ${run.seed ?? "–"}`),
-        pair("best", short(run.best)), pair("last", short(run.last)), pair("checkpoints", String(checkpoints.length)));
+        pair("best", scoreText(run.best)), pair("last", scoreText(run.last)), pair("checkpoints", String(checkpoints.length)));
       for (const button of buttons) {
         const paused = run.status === "paused";
         button.hidden = !run.live || (button.dataset.action === "pause" && paused) || (button.dataset.action === "resume" && !paused);
@@ -209,9 +209,9 @@ function headline(app, element) {
   };
 }
 
-function videos(element, { videos: names = [], video_urls: urls = {} }) {
+function videos(element, { run, videos: names = [], video_urls: urls = {} }) {
   element.append(names.length ? h("div", { class: "chart-grid wide" }, names.map((name) => h("figure", { class: "panel video" },
     h("video", { src: urls[name] ?? "", controls: true, preload: "metadata", loop: true }), h("figcaption", { class: "mono" }, name))))
-    : h("p", { class: "nothing" }, "This run has no videos. Make one with: gymnast video record RUN"));
+    : h("div", { class: "nothing" }, h("p", {}, "This run has no videos yet. Make one:"), h("pre", {}, `gymnast video record ${run.id}`)));
   return null;
 }

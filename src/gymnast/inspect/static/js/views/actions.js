@@ -10,20 +10,19 @@ export function mountActions(element, store) {
   const { recording } = store;
   const { choices = [], numbers = [] } = recording.meta;
   const views = [];
-  const note = h("p", { class: "nothing small" }, "");
+  const note = h("span", { class: "small muted", title: "On an episode's last observation nothing is decided any more." }, ""); // beside the title: nothing moves
   if (choices.length && recording.arrays.probabilities) views.push(choiceBars(element, recording, choices));
   if (numbers.length && recording.arrays.mean) views.push(gaussians(element, recording, numbers));
   if (!views.length) element.append(h("p", { class: "nothing" }, "The recording does not say how the action was chosen."));
-  element.append(note);
   const show = (step) => {
     const last = recording.isLast(step);
     element.classList.toggle("undecided", last);
-    setText(note, last ? "The episode ended here: nothing was decided on this observation." : "");
+    setText(note, last ? "ended: nothing was decided" : "");
     for (const view of views) view.show(step, last);
     element.dataset.row = String(step);
   };
   show(store.step);
-  return { destroy: store.subscribe(show) };
+  return { control: note, destroy: store.subscribe(show) };
 }
 
 /** Choices by factor: `[{name, from, labels}]`. A factored action's choices are called `NAME=CHOICE`. */
@@ -86,6 +85,7 @@ function choiceBars(element, recording, choices) {
           const p = last ? 0 : probabilities[from + choice];
           const allowed = last || !mask || mask[from + choice];
           fill.style.transform = `scaleX(${p})`;
+          if (!last && choice === chosen) tags.style.setProperty("--share", p.toFixed(4));
           setText(share, last ? "–" : allowed ? percent(p) : "masked");
           const is = { chosen: !last && choice === chosen, greedy: !last && choice === greedy, masked: !allowed };
           const key = `${is.chosen}${is.greedy}${is.masked}`;
@@ -93,6 +93,7 @@ function choiceBars(element, recording, choices) {
           line.dataset.key = key;
           for (const [name, on] of Object.entries(is)) line.classList.toggle(name, on);
           setText(tags, [is.chosen && "chosen", is.greedy && "greedy"].filter(Boolean).join(" · "));
+          tags.dataset.words = tags.textContent;
           tags.hidden = !tags.textContent;
         });
       });
@@ -132,7 +133,7 @@ function gaussians(element, recording, numbers) {
         middle.style.left = `${place(m[index])}%`;
         taken.style.left = `${place(chosen[column])}%`;
         setText(value, last ? "–" : number(given[column]));
-        setText(text, last ? "" : `mean ${number(m[index])}, std ${number(s[index])}`);
+        setText(text, last ? "–" : `mean ${number(m[index])}, std ${number(s[index])}`);
       });
     },
   };

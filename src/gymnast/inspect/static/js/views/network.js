@@ -4,6 +4,7 @@
 import { address } from "/web/api.js";
 import { decode } from "/web/wire.js";
 import { clear, h, onResize, onTheme, segmented } from "../dom.js";
+import { mountFrame } from "./frame.js";
 import { Questions } from "./network_ask.js";
 import { mountAttribution } from "./network_attribution.js";
 import { nothing } from "./network_draw.js";
@@ -39,6 +40,7 @@ export function mountNetworkView(element, store, api) {
       ended = true;
       questions.end();
       endings.forEach((end) => end());
+      parts.forEach((part) => part.destroy?.());
       element.replaceChildren();
     },
   };
@@ -99,7 +101,7 @@ function controls(context, why) {
 }
 
 function panels(context) {
-  const { about, parts, reason } = context;
+  const { about, parts, reason, store } = context;
   const panel = (name, title, body, extra = null) => h("section", { class: `panel insight-${name}`, "aria-label": title, dataset: { insight: name } },
     h("header", {}, h("h3", {}, title), extra), body);
   const mounts = [];
@@ -118,7 +120,9 @@ function panels(context) {
     add("units", "Units that do nothing", mountUnits, reason("units")),
   ];
   const absent = about.memories.length ? null : h("p", { class: "muted insight-absent" }, `Recurrent state: ${reason("memory")}.`);
-  const right = [add("layers", "Layers", mountLayers), absent];
+  // Where the network reads no picture, the rendered one says what the numbers are about.
+  const rendered = store.recording.frames?.count && !about.parts.some((part) => part.pictured);
+  const right = [rendered ? add("rendered", "Frame", (body) => mountFrame(body, store)) : null, add("layers", "Layers", mountLayers), absent];
   // Panels measure themselves, so they are filled once they are in the page.
   context.start = () => { mounts.forEach((mount) => mount()); parts.forEach((part) => part.step?.()); };
   return h("div", { class: "insight-panels" }, h("div", { class: "insight-column" }, left), h("div", { class: "insight-column" }, right));

@@ -4,7 +4,7 @@ import { rowOf } from "/web/wire.js";
 import { clear, h, setText } from "../dom.js";
 import { number, sentence } from "../format.js";
 import { drawOverlay, nothing, palette, pixels, pointer } from "./network_draw.js";
-import { boxOf, heatRgba, pictureRgba, scaleOf, spread, strongest, sumFrames, unitAt } from "./network_maths.js";
+import { beside, boxOf, heatRgba, pictureRgba, scaleOf, spread, strongest, sumFrames, unitAt } from "./network_maths.js";
 
 const ENDED = "The episode ended here: no action was taken that could be explained. Choose the value, or another step.";
 const MOST_BARS = 24;
@@ -103,7 +103,7 @@ export function mountAttribution(body, context, extra) {
       shown = { row: meta.row };
       clear(frames);
     }
-    clear(bars, meta.parts.filter((part) => part.kind !== "image").map((part) => barsOf(part, arrays, texts)), partsOf(meta));
+    clear(bars, meta.parts.filter((part) => part.kind !== "image").map((part) => barsOf(part, arrays, texts, store.recording)), partsOf(meta));
     const gap = meta.gap === null ? "" : `; the shares miss that by ${number(Math.abs(meta.gap))}`;
     setText(line, `The output is ${number(meta.score)}, ${number(Math.abs(meta.score - meta.baseline_score))} ${meta.score >= meta.baseline_score ? "above" : "below"} that of the baseline${gap}`);
     draw();
@@ -129,7 +129,7 @@ export function mountAttribution(body, context, extra) {
     const done = (show) => (answer) => { body.classList.remove("late"); show(answer); };
     const bad = (error) => { body.classList.remove("late"); failed(error); };
     if (method === "grad_cam") questions.soon("heat", layer ? { kind: method, target, layer } : { kind: method, target }, done(showCam), bad);
-    else if (target === "action" && store.recording.isLast(store.step)) { body.classList.remove("late"); ended(); }
+    else if (target === "action" && store.recording.isLast(store.step)) { body.classList.remove("late"); ended(); return; }
     else questions.soon("heat", { kind: method, target, baseline, step: store.step }, done(showParts), bad);
     if (!shown) setText(state, "computing …");
   };
@@ -180,11 +180,13 @@ function stacked(answer, part) {
   return Array.from({ length: count }, (_, index) => pixels(pictureRgba(rowOf(image, index), channels), width, height));
 }
 
-function barsOf(part, arrays, texts) {
+function barsOf(part, arrays, texts, recording) {
   const values = arrays[`values/${part.name}`].data;
   const inputs = arrays[`inputs/${part.name}`].data;
-  const most = arrays[`heat/${part.name}`] ? BESIDE_PICTURE : MOST_BARS;
-  const all = strongest(texts[`components/${part.name}`] ?? [], values, inputs, most);
+  const names = texts[`components/${part.name}`] ?? [];
+  // Numbers beside pixels that are drawn have bars; of pixels alone the strongest few do.
+  const others = beside(part.pixels, values.length);
+  const all = strongest(names, values, inputs, part.pixels && !others.length ? BESIDE_PICTURE : MOST_BARS, others.length ? others : undefined);
   const found = values.length > 8 || part.kind !== "vector" ? all.filter(({ value, input }) => value !== 0 || input !== 0) : all;
   const limit = Math.max(...found.map((one) => Math.abs(one.value)), 1e-30);
   const head = h("div", { class: "attribution-bar head" }, h("span", {}, part.name || "component"), h("span", {}, "share"), h("span", {}, "as seen"));
@@ -192,13 +194,20 @@ function barsOf(part, arrays, texts) {
     const bar = h("i", { class: value >= 0 ? "for" : "against" });
     bar.style.setProperty("--share", String(Math.abs(value) / limit));
     return h("div", { class: "attribution-bar", dataset: { component: name, value: String(value) } },
-      h("span", { class: "name", title: name }, name), h("span", { class: "axis-bar" }, bar), h("span", { class: "number" }, number(value)), h("span", { class: "number muted" }, number(input)));
+      h("span", { class: "name", title: name }, called(name, recording)), h("span", { class: "axis-bar" }, bar), h("span", { class: "number" }, number(value)), h("span", { class: "number muted" }, number(input)));
   });
-  const rest = values.length - found.length;
-  const more = rest > 0 ? h("p", { class: "muted" }, `and ${rest} more with smaller shares or none`) : null;
+  const less = others.length ? others.length - found.length : values.length - found.length;
+  const more = less > 0 ? h("p", { class: "muted" }, `and ${less} more with smaller shares or none`) : null;
   const frames = part.by_frame?.length > 1
     ? h("p", { class: "muted number" }, `by stacked observation, oldest first: ${part.by_frame.map(number).join(", ")}`) : null;
   return h("div", { class: "attribution-part" }, head, ...lines, ...[more, frames].filter(Boolean));
+}
+
+/** `PART[2] (1 before)` by the name that the component has, where the page knows one. */
+function called(name, recording) {
+  const [, part, index, when] = /^(.+)\[(\d+)\]( \(\d+ before\))?$/.exec(name) ?? [];
+  const own = recording.partNames.get(`obs/${part}`)?.[index];
+  return own ? `${own}${when ?? ""}` : name;
 }
 
 /** The sums of a dict observation's entries. */

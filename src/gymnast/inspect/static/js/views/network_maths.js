@@ -129,9 +129,16 @@ export function gridFor(count, width, height, aspect = 1) {
   return best;
 }
 
+/** The numbers that are no pixels, by index: `pixels` says where those lie in each stacked observation. */
+export function beside(pixels, count) {
+  if (!pixels) return [];
+  const { from, to, of } = pixels;
+  return Array.from({ length: count }, (_, index) => index).filter((index) => index % of < from || index % of >= to);
+}
+
 /** The components that matter most, by size: [{name, value, input, index}]. */
-export function strongest(names, values, inputs, count) {
-  const order = Array.from(values, (_, index) => index).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]) || a - b);
+export function strongest(names, values, inputs, count, among = Array.from(values, (_, index) => index)) {
+  const order = [...among].sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]) || a - b);
   return order.slice(0, count).map((index) => ({ index, name: names[index] ?? `[${index}]`, value: values[index], input: inputs[index] }));
 }
 

@@ -95,10 +95,12 @@ function drawLine(context, { values, colour: own }, { width, y, x, rows }) {
 function drawBars(context, { values, colour: own, negative }, { width, y, rows }) {
   const count = Math.min(rows, Math.floor(width));
   const { low, high } = minMax(values, count);
-  const size = Math.max(1, width / count - (width / count > 4 ? 1 : 0));
+  const gap = width / count > 4 ? 1 : 0;
   const zero = y(0);
   for (let bucket = 0; bucket < count; bucket += 1) {
-    const left = (bucket * width) / count;
+    // From pixel to pixel: edges between them would leave a lighter line between every two bars.
+    const left = Math.round((bucket * width) / count);
+    const size = Math.max(1, Math.round(((bucket + 1) * width) / count) - left - gap);
     context.fillStyle = colour(own);
     if (high[bucket] > 0) context.fillRect(left, y(high[bucket]), size, zero - y(high[bucket]));
     if (negative) context.fillStyle = colour(negative);

@@ -19,9 +19,14 @@ export function firstColumns(recording) {
 export function textWidth(recording, columns) {
   let longest = 0;
   for (const name of columns.filter((own) => recording.isText(own))) {
-    for (let step = 0; step < recording.steps; step += 1) longest = Math.max(longest, String(recording.cell(name, step)).length);
+    for (let step = 0; step < recording.steps; step += 1) longest = Math.max(longest, widthOf(String(recording.cell(name, step))));
   }
-  return Math.round(Math.min(260, Math.max(136, 20 + 7 * longest)));
+  return Math.round(Math.min(260, Math.max(136, 20 + longest)));
+}
+
+/** About, in pixels: capitals and signs are wider. */
+function widthOf(text) {
+  return 7 * text.length + 2.3 * (text.match(/[A-Z+_]/g)?.length ?? 0);
 }
 
 export function mountTable(element, store) {
