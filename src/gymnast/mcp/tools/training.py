@@ -65,7 +65,9 @@ class TrainingTools:
         texts += [] if seed is None else [f"seed={seed}"]
         texts += _place(on, serving.trust) if on else []
         if like_run:
-            again = api.repeated(serving.run(like_run), texts, trust=serving.trust)
+            like = serving.run(like_run)
+            api.check_changes(like, texts, trust=serving.trust)
+            again = api.repeated(like, texts, trust=serving.trust)
             reference, texts = again.reference, list(again.overrides)
         else:
             api.check_reference(reference, config_dirs=serving.config_dirs, trust=serving.trust)
@@ -107,6 +109,7 @@ class TrainingTools:
             raise GymnastError(f"run {folder.id} is being trained already: follow it with watch_run")
         serving.refuse_crowd()
         texts = as_texts(api.check_settings(overrides, trust=serving.trust))
+        api.check_changes(folder, texts, trust=serving.trust)
         return self._begin(
             called,
             ["--resume", folder.id, *texts],
