@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from pathlib import Path
@@ -44,6 +45,14 @@ def call(serving: Serving, tool: str, /, **arguments: Any) -> dict[str, Any]:
         shown = "".join(block.text for block in result.content if block.type == "text")
         assert len(shown) < MOST_OF_AN_ANSWER, (tool, arguments, len(shown))  # of errors, too
     return answer(result)
+
+
+def finished(serving: Serving, tool: str, /, **arguments: Any) -> dict[str, Any]:
+    """What came of the job that a tool starts. A busy machine takes longer than one call may wait."""
+    job, until = call(serving, tool, **arguments), time.monotonic() + 200
+    while job["state"] == "working" and time.monotonic() < until:
+        job = call(serving, "watch_job", job=job["job"], wait_seconds=45)
+    return job
 
 
 # One server for all clients of a test, as in a real process.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 import pytest
 
 from gymnast import api
+from gymnast.errors import GymnastError
 from gymnast.mcp.serving import Serving
-from mcp_clients import Failed, call
+from gymnast.mcp.starts import Starts
+from mcp_clients import Failed, call, finished
+
+pytestmark = pytest.mark.timeout(300)  # a busy machine
 
 NEVER_SOLVED = {"stop.eval_return": None, "eval.every": 50_000}
 
@@ -20,7 +25,16 @@ def own(tmp_path: Path) -> Serving:
     return Serving(runs_dir=tmp_path / "runs")
 
 
-def watched(serving: Serving, run: str, seconds: float = 60) -> dict[str, Any]:
+def begun(serving: Serving, started: dict[str, Any], seconds: float = 100) -> dict[str, Any]:
+    """The run of a start, as soon as it has one."""
+    until = time.monotonic() + seconds
+    now = call(serving, "watch_run", run=started["run"], wait_seconds=0)
+    while now["state"] == "starting" and time.monotonic() < until:
+        now = call(serving, "watch_run", run=now["run"], wait_seconds=20)
+    return now
+
+
+def watched(serving: Serving, run: str, seconds: float = 100) -> dict[str, Any]:
     until = time.monotonic() + seconds
     now = call(serving, "watch_run", run=run, wait_seconds=5)
     while now["state"] in ("starting", "running") and time.monotonic() < until:
@@ -90,7 +104,7 @@ def test_start_watch_stop_resume(own: Serving) -> None:
     assert started["command"].startswith(
         "gymnast train CartPole-v1:ppo stop.eval_return=null eval.every=50000 seed=5 --max-env-steps"
     )
-    now = call(own, "watch_run", run=started["run"], wait_seconds=20 if "start-" in started["run"] else 1)
+    now = begun(own, started)
     assert now["state"] == "running"
     run = now["run"]
     assert api.show_run(run, runs_dir=own.runs_dir).command[:2] == ["gymnast", "train"]
@@ -174,7 +188,7 @@ def test_start_training_like_a_run(own: Serving) -> None:
 def test_start_training_refuses(own: Serving, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(Failed, match=message):
         started = call(own, "start_training", **arguments)
-        call(own, "watch_run", run=started["run"], wait_seconds=30)  # a slow machine answers later
+        begun(own, started)  # a slow machine answers later
     assert not own.runs_dir or api.list_runs(runs_dir=own.runs_dir) == []
 
 
@@ -182,12 +196,41 @@ def test_only_so_many_trainings(tmp_path: Path) -> None:
     serving = Serving(runs_dir=tmp_path, most_running=1)
     order = {"reference": "CartPole-v1:ppo", "overrides": NEVER_SOLVED, "max_env_steps": "5M"}
     started = call(serving, "start_training", **order, wall_time=60)
-    run = call(serving, "watch_run", run=started["run"], wait_seconds=1)["run"]
     try:
-        with pytest.raises(Failed, match="being trained already"):
+        with pytest.raises(Failed, match=r"1 runs are being trained already \(\w+"):  # or being started
             call(serving, "start_training", reference="CartPole-v1:ppo")
     finally:
+        run = begun(serving, started)["run"]
         call(serving, "stop_training", run=run)
+    assert [entry.id for entry in api.list_runs(runs_dir=tmp_path)] == [run]
+
+
+def test_trainings_that_are_being_started_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many calls at once start no more than are allowed, though none has a run yet."""
+    released = threading.Event()
+
+    def slow(**order: Any) -> Any:
+        assert released.wait(60)
+        raise GymnastError("it was never meant to train")
+
+    monkeypatch.setattr("gymnast.api.start_detached", slow)
+    starts = Starts(Serving(runs_dir=tmp_path, most_running=2))
+    for _ in range(2):
+        assert starts.begin({}, called=0.0)[1] == "starting"
+    with pytest.raises(GymnastError, match=r"2 runs are being trained already \(2 being started\)"):
+        starts.begin({}, called=0.0)
+    released.set()
+    until = time.monotonic() + 60
+    while "already" in (said := _begun_or_refused(starts)) and time.monotonic() < until:
+        time.sleep(0.02)  # until those that failed have made room
+    assert said in ("starting", "it was never meant to train")
+
+
+def _begun_or_refused(starts: Starts) -> str:
+    try:
+        return starts.begin({}, called=0.0)[1]
+    except GymnastError as error:
+        return str(error)
 
 
 def test_watch_run(trained: Any) -> None:
@@ -235,6 +278,10 @@ def test_get_metrics(trained: Any) -> None:
     assert len(late["series"][0]["x"]) == 3
     everything = call(trained.serving, "get_metrics", run=trained.good, metrics=["*"])
     assert len(everything["also_matching"]) > 50
+    returns = call(trained.serving, "get_metrics", run=trained.good, metrics=["return"], chart=False)
+    assert [one["metric"] for one in returns["series"]][:2] == ["eval/return/mean", "train/return/mean"]
+    with pytest.raises(Failed, match=r"no metric 'retrun' \(did you mean 'eval/return/mean' or"):
+        call(trained.serving, "get_metrics", run=trained.good, metrics=["retrun"])
     with pytest.raises(Failed, match="no metric 'zebra'"):
         call(trained.serving, "get_metrics", run=trained.good, metrics=["zebra"])
     with pytest.raises(Failed, match="points"):
@@ -293,20 +340,21 @@ def test_report_and_log(trained: Any) -> None:
 
 
 def test_evaluate_and_watch_job(trained: Any) -> None:
-    done = call(trained.serving, "evaluate", run=trained.good, episodes=4, wait_seconds=45)
+    done = finished(trained.serving, "evaluate", run=trained.good, episodes=4, wait_seconds=45)
     assert done["state"] == "done"
     assert done["result"]["episodes"] == 4
     again = call(trained.serving, "watch_job", job=done["job"])
     assert again["result"] == done["result"]
     started = call(trained.serving, "evaluate", run=f"{trained.good}/@last", episodes=50, wait_seconds=0)
     assert started["state"] == "working"
-    assert call(trained.serving, "watch_job", job=started["job"], wait_seconds=45)["state"] == "done"
-    wrong = call(trained.serving, "evaluate", run=trained.good, overrides={"env.n_envz": 1}, wait_seconds=45)
+    assert finished(trained.serving, "watch_job", job=started["job"], wait_seconds=45)["state"] == "done"
+    wrong = finished(trained.serving, "evaluate", run=trained.good, overrides={"env.kwargs.nope": 1})
     assert wrong["state"] == "failed"
-    assert "env.n_envz" in wrong["error"]
+    assert "has no argument 'nope'" in wrong["error"]
     for arguments, message in (
         ({"run": trained.good, "episodes": 0}, "episodes"),
         ({"run": f"{trained.good}/77"}, "the nearest is"),
+        ({"run": trained.good, "overrides": {"env.n_envz": 1}}, "did you mean 'n_envs'"),
         ({"run": "zzz"}, "no run"),
     ):
         with pytest.raises(Failed, match=message):
@@ -317,7 +365,7 @@ def test_evaluate_and_watch_job(trained: Any) -> None:
 
 def test_record_video(trained: Any) -> None:
     pytest.importorskip("av")
-    done = call(trained.serving, "record_video", run=trained.bad, wait_seconds=45)
+    done = finished(trained.serving, "record_video", run=trained.bad, wait_seconds=45)
     assert done["state"] == "done", done
     assert Path(done["result"]["path"]).read_bytes()[4:8] == b"ftyp"
     assert call(trained.serving, "describe_run", run=trained.bad)["videos"][-1] == done["result"]["path"]
@@ -330,6 +378,9 @@ def test_record_video(trained: Any) -> None:
 def test_rollout_table(trained: Any) -> None:
     checkpoint = call(trained.serving, "describe_run", run=trained.good)["checkpoints"][-1]["checkpoint"]
     table = call(trained.serving, "get_rollout_table", run=checkpoint, limit=4, wait_seconds=45)
+    if table["job"]:  # a busy machine still plays
+        finished(trained.serving, "watch_job", job=table["job"])
+        table = call(trained.serving, "get_rollout_table", run=checkpoint, limit=4)
     assert {"action", "reward", "value"} <= set(table["columns"])
     assert [row[1] for row in table["rows"]] == ["0", "1", "2", "3"]
     following = call(

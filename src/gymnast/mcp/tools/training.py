@@ -58,7 +58,6 @@ class TrainingTools:
         (CartPole-v1:ppo), or an earlier run with `like_run` to train its settings again with changes.
         `init_from`: RUN or RUN/CHECKPOINT whose weights to begin with."""
         serving, called = self._serving, time.monotonic()
-        serving.refuse_crowd()
         if bool(reference) == bool(like_run):
             raise GymnastError("give a reference or like_run: one of the two")
         texts = as_texts(api.check_settings(overrides, trust=serving.trust))
@@ -107,7 +106,6 @@ class TrainingTools:
             return Started(folder.id, "running", f"gymnast runs resume {folder.id}", _NEXT)
         if state.state == "running":
             raise GymnastError(f"run {folder.id} is being trained already: follow it with watch_run")
-        serving.refuse_crowd()
         texts = as_texts(api.check_settings(overrides, trust=serving.trust))
         api.check_changes(folder, texts, trust=serving.trust)
         return self._begin(
