@@ -19,6 +19,7 @@ from gymnast.mcp.serving import Serving
 from mcp import Client, StdioServerParameters
 
 MOST_OF_AN_ANSWER = 20_000  # characters, by default; about 5,000 tokens
+NEVER_SOLVED: dict[str, Any] = {"stop.eval_return": None, "eval.every": 50_000}  # settings of a long training
 SOURCE = str(Path(gymnast.__file__).parent.parent)
 
 
@@ -45,6 +46,15 @@ def call(serving: Serving, tool: str, /, **arguments: Any) -> dict[str, Any]:
         shown = "".join(block.text for block in result.content if block.type == "text")
         assert len(shown) < MOST_OF_AN_ANSWER, (tool, arguments, len(shown))  # of errors, too
     return answer(result)
+
+
+def begun(serving: Serving, started: dict[str, Any], seconds: float = 100) -> dict[str, Any]:
+    """The run of a start, as soon as it has one."""
+    until = time.monotonic() + seconds
+    now = call(serving, "watch_run", run=started["run"], wait_seconds=0)
+    while now["state"] == "starting" and time.monotonic() < until:
+        now = call(serving, "watch_run", run=now["run"], wait_seconds=20)
+    return now
 
 
 def finished(serving: Serving, tool: str, /, **arguments: Any) -> dict[str, Any]:

@@ -18,11 +18,9 @@ import pytest
 
 from gymnast import api
 from mcp import Client
-from mcp_clients import answer, environment, server_process
+from mcp_clients import NEVER_SOLVED, answer, environment, server_process
 
 pytestmark = pytest.mark.timeout(300)  # a busy machine
-
-NEVER_SOLVED = {"stop.eval_return": None, "eval.every": 50_000}
 
 
 async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:

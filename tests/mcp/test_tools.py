@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -10,28 +9,15 @@ from typing import Any
 import pytest
 
 from gymnast import api
-from gymnast.errors import GymnastError
 from gymnast.mcp.serving import Serving
-from gymnast.mcp.starts import Starts
-from mcp_clients import Failed, call, finished
+from mcp_clients import NEVER_SOLVED, Failed, begun, call, finished
 
 pytestmark = pytest.mark.timeout(300)  # a busy machine
-
-NEVER_SOLVED = {"stop.eval_return": None, "eval.every": 50_000}
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Serving:
     return Serving(runs_dir=tmp_path / "runs")
-
-
-def begun(serving: Serving, started: dict[str, Any], seconds: float = 100) -> dict[str, Any]:
-    """The run of a start, as soon as it has one."""
-    until = time.monotonic() + seconds
-    now = call(serving, "watch_run", run=started["run"], wait_seconds=0)
-    while now["state"] == "starting" and time.monotonic() < until:
-        now = call(serving, "watch_run", run=now["run"], wait_seconds=20)
-    return now
 
 
 def watched(serving: Serving, run: str, seconds: float = 100) -> dict[str, Any]:
@@ -190,47 +176,6 @@ def test_start_training_refuses(own: Serving, arguments: dict[str, Any], message
         started = call(own, "start_training", **arguments)
         begun(own, started)  # a slow machine answers later
     assert not own.runs_dir or api.list_runs(runs_dir=own.runs_dir) == []
-
-
-def test_only_so_many_trainings(tmp_path: Path) -> None:
-    serving = Serving(runs_dir=tmp_path, most_running=1)
-    order = {"reference": "CartPole-v1:ppo", "overrides": NEVER_SOLVED, "max_env_steps": "5M"}
-    started = call(serving, "start_training", **order, wall_time=60)
-    try:
-        with pytest.raises(Failed, match=r"1 runs are being trained already \(\w+"):  # or being started
-            call(serving, "start_training", reference="CartPole-v1:ppo")
-    finally:
-        run = begun(serving, started)["run"]
-        call(serving, "stop_training", run=run)
-    assert [entry.id for entry in api.list_runs(runs_dir=tmp_path)] == [run]
-
-
-def test_trainings_that_are_being_started_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many calls at once start no more than are allowed, though none has a run yet."""
-    released = threading.Event()
-
-    def slow(**order: Any) -> Any:
-        assert released.wait(60)
-        raise GymnastError("it was never meant to train")
-
-    monkeypatch.setattr("gymnast.api.start_detached", slow)
-    starts = Starts(Serving(runs_dir=tmp_path, most_running=2))
-    for _ in range(2):
-        assert starts.begin({}, called=0.0)[1] == "starting"
-    with pytest.raises(GymnastError, match=r"2 runs are being trained already \(2 being started\)"):
-        starts.begin({}, called=0.0)
-    released.set()
-    until = time.monotonic() + 60
-    while "already" in (said := _begun_or_refused(starts)) and time.monotonic() < until:
-        time.sleep(0.02)  # until those that failed have made room
-    assert said in ("starting", "it was never meant to train")
-
-
-def _begun_or_refused(starts: Starts) -> str:
-    try:
-        return starts.begin({}, called=0.0)[1]
-    except GymnastError as error:
-        return str(error)
 
 
 def test_watch_run(trained: Any) -> None:

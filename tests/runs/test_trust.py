@@ -287,22 +287,6 @@ def test_run_from_elsewhere_reads_no_environment_variable(plain: RunFolder) -> N
     assert load_run_config(run, ["env.kwargs.desc=${HOME}"]), "named by the user"
 
 
-@pytest.mark.parametrize("actors", ["listen: 0.0.0.0:7000", "token_file: /etc/hostname"])
-def test_run_from_elsewhere_lets_no_other_machine_dial_in(plain: RunFolder, actors: str) -> None:
-    text = plain.config_path.read_text()
-    key, _, value = actors.partition(": ")
-    before = next(line for line in text.splitlines() if line.strip().startswith(f"{key}:"))
-    edited(plain, before, before.partition(key)[0] + actors)
-    with pytest.raises(UntrustedRun, match=rf"env\.actors has actors dial in at .*{value}"):
-        load_run_config(plain)
-    config = load_run_config(plain, trust=True)
-    mark_run(plain, config)
-    assert load_run_config(plain) == config  # once trusted, it is one's own
-    edited(plain, value, "10.0.0.5:7000" if key == "listen" else "/etc/issue")
-    with pytest.raises(UntrustedRun):
-        load_run_config(plain)
-
-
 def test_key_is_private_and_made_once_by_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = tmp_path / "deep" / "state"
     monkeypatch.setenv("GYMNAST_STATE_DIR", str(state))
