@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from gymnast.mcp.serving import Serving
 from mcp import Client, StdioServerParameters
 
 MOST_OF_AN_ANSWER = 20_000  # characters, by default; about 5,000 tokens
+NEVER_SOLVED: dict[str, Any] = {"stop.eval_return": None, "eval.every": 50_000}  # settings of a long training
 SOURCE = str(Path(gymnast.__file__).parent.parent)
 
 
@@ -44,6 +46,23 @@ def call(serving: Serving, tool: str, /, **arguments: Any) -> dict[str, Any]:
         shown = "".join(block.text for block in result.content if block.type == "text")
         assert len(shown) < MOST_OF_AN_ANSWER, (tool, arguments, len(shown))  # of errors, too
     return answer(result)
+
+
+def begun(serving: Serving, started: dict[str, Any], seconds: float = 100) -> dict[str, Any]:
+    """The run of a start, as soon as it has one."""
+    until = time.monotonic() + seconds
+    now = call(serving, "watch_run", run=started["run"], wait_seconds=0)
+    while now["state"] == "starting" and time.monotonic() < until:
+        now = call(serving, "watch_run", run=now["run"], wait_seconds=20)
+    return now
+
+
+def finished(serving: Serving, tool: str, /, **arguments: Any) -> dict[str, Any]:
+    """What came of the job that a tool starts. A busy machine takes longer than one call may wait."""
+    job, until = call(serving, tool, **arguments), time.monotonic() + 200
+    while job["state"] == "working" and time.monotonic() < until:
+        job = call(serving, "watch_job", job=job["job"], wait_seconds=45)
+    return job
 
 
 # One server for all clients of a test, as in a real process.

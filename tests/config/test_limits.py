@@ -70,6 +70,8 @@ CHAIN = "a: &a0 [x]\n" + "".join(f"b{i}: &a{i + 1} [*a{i}]\n" for i in range(200
         ("env:\n\tid: x", "my.yaml:2: not valid YAML: found character"),
         ("seed: é".encode("latin-1"), "my.yaml: not a text file in UTF-8"),
         ("seed: !!bool x", "my.yaml: not valid YAML: a value does not fit its tag"),
+        ("env: {id: !!binary b3M6c3lzdGVt}", "my.yaml: !!binary is no value of a setting; write text"),
+        ("env: {kwargs: {a: !!set {x, y}}}", "my.yaml: !!set is no value of a setting; write a list"),
         ("extends: " + "a" * 5000 + ".yaml", "my.yaml:1: extends: there is no variant, family or file 'aaa"),
         ("extends: " + "a" * 5000, "my.yaml:1: extends: there is no variant, family or file 'aaa"),
     ],

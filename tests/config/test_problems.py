@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gymnast.config.fields import leaf_keys
 from gymnast.config.load import load_config
+from gymnast.config.problems import _ELSEWHERE
 from gymnast.errors import GymnastError
 
 
@@ -34,6 +36,10 @@ def message_of(text: str, variant: str = "") -> str:
         ("algo.lrr=1", "algo.lrr: unknown key (did you mean 'lr'?)"),
         ("algo.gama=1", "algo.gama: unknown key (did you mean 'gamma'?)"),
         ("lr=1e-3", "lr: unknown key (did you mean 'algo.lr'?)"),
+        ("algo.learning_rate=1", "algo.learning_rate: unknown key (did you mean 'algo.lr'?)"),
+        ("total_timesteps=1", "total_timesteps: unknown key (did you mean 'budget.env_steps'?)"),
+        ("algo.n_envs=1", "algo.n_envs: unknown key (did you mean 'env.n_envs'?)"),
+        ("algo.vf_coef=1", "algo.vf_coef: unknown key (did you mean 'value_coef'?)"),
         ("polcy.hidden=[3]", "polcy: unknown key (did you mean 'policy'?)"),
         ("env.n_envs=0", "env.n_envs: must be at least 1 or 'auto', got 0"),
         ("env.n_envs=lots", "env.n_envs: 'lots' is not a count; write 500000, 5e5, 500k or 2M"),
@@ -180,3 +186,9 @@ def test_unknown_references() -> None:
 def test_bytes_that_are_not_text() -> None:
     Path("my.yaml").write_bytes(b"seed: \xff\xfe")
     assert message("my.yaml").startswith("my.yaml: not a text file in UTF-8")
+
+
+def test_names_of_other_libraries_lead_to_keys_that_there_are() -> None:
+    known = {".".join(keys) for keys in leaf_keys()}
+    assert set(_ELSEWHERE.values()) <= known
+    assert not known & set(_ELSEWHERE)

@@ -12,6 +12,8 @@ from gymnast import api
 from gymnast.mcp.serving import Serving
 from mcp_clients import MOST_OF_AN_ANSWER, answer, call, in_memory
 
+pytestmark = pytest.mark.timeout(300)  # a busy machine
+
 MOST_OF_ALL_TOOLS = 24_000  # characters; about 6,000 tokens
 
 

@@ -37,7 +37,7 @@ def served(runs_dir: Path, token: str | None = TOKEN) -> Iterator[tuple[str, str
         yield first.removeprefix("serving on ").strip(), second.strip()
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_it_is_not_reached_from_outside(address: str) -> None:
 def test_a_weak_token_is_refused(tmp_path: Path, token: str) -> None:
     words = [sys.executable, "-P", "-m", "gymnast", "mcp", "--http", "--port", "0"]
     env = {**environment(), "GYMNAST_MCP_TOKEN": token}
-    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=110, check=False)
     assert done.returncode == 2
     assert "at least 16" in done.stderr
     assert token not in done.stderr
@@ -143,6 +143,6 @@ def test_a_port_that_is_taken(address: str) -> None:
     port = address.removesuffix("/mcp").rpartition(":")[2]
     words = [sys.executable, "-P", "-m", "gymnast", "mcp", "--http", "--port", port]
     env = {**environment(), "GYMNAST_MCP_TOKEN": TOKEN}
-    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=110, check=False)
     assert done.returncode == 2
     assert f"port {port} cannot be used" in done.stderr

@@ -15,8 +15,10 @@ from gymnast.errors import GymnastError
 from gymnast.runs.jobs import create_job, job_folders, open_job
 from mcp_clients import call
 
+pytestmark = pytest.mark.timeout(300)  # a busy machine
 
-def ended(job: str, runs_dir: Path, seconds: float = 30) -> api.Job:
+
+def ended(job: str, runs_dir: Path, seconds: float = 110) -> api.Job:
     until = time.monotonic() + seconds
     while (now := api.read_job(job, runs_dir=runs_dir)).state == "working" and time.monotonic() < until:
         time.sleep(0.1)
@@ -112,7 +114,7 @@ def test_the_oldest_jobs_make_room(tmp_path: Path) -> None:
 
 
 def _process(folder: Path, job: str) -> Any:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 90
     while (process := open_job(folder, job).process()) is None and time.monotonic() < until:
         time.sleep(0.02)
     assert process is not None

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from gymnast import api
+from gymnast.errors import GymnastError
 from gymnast.mcp.serving import Serving
-from mcp_clients import Failed, call, in_memory
+from mcp_clients import Failed, call, finished, in_memory
+
+pytestmark = pytest.mark.timeout(300)  # a busy machine
 
 SECRET = "do-not-show-this-line"
 
@@ -52,6 +55,71 @@ def test_settings_that_reach_out_are_refused(
     with pytest.raises(Failed, match="is refused here"):
         call(own, tool, reference="CartPole-v1:ppo", overrides=overrides)
     assert not marker.exists()
+
+
+BINARY = "!!binary cHJvYmVfbW9kdWxlOldyYXBwZXI="  # probe_module:Wrapper, without a colon
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {r'env.wrappers=["probe_module\u003aWrapper"] #': 1},  # a key that is a whole override
+        {'env.wrappers=[{name: "probe_module\\x3aWrapper"}]\n#': 1},
+        {"sinks=[tensorboard] #": 1},
+        {"seed=1 sinks": 1},
+        {"--trust": True},
+        [f"env.wrappers=[{{name: {BINARY}}}]"],
+        [f"env.id={BINARY}"],
+        [f"policy.encoder={BINARY}"],
+        [f"hooks=[{{name: {BINARY}}}]"],
+        ["env.kwargs={path: !!binary L2V0Yy9wYXNzd2Q=}"],
+        ["env.kwargs={path: !!set {/etc/passwd}}"],
+        [r'env.wrappers=[{name: "probe_module\x3aWrapper"}]'],
+        ['env.wrappers=[{"probe_module:Wrapper": {}}]'],
+    ],
+)
+def test_no_way_of_writing_a_setting_hides_what_it_names(
+    trained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: Any
+) -> None:
+    marker = tmp_path / "imported"
+    (tmp_path / "probe_module.py").write_text(f"open({str(marker)!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    serving: Serving = trained.serving
+    before = sorted(path.name for path in serving.runs_dir.iterdir()) if serving.runs_dir else []
+    for tool, named in (
+        ("get_config", {"reference": "CartPole-v1:ppo"}),
+        ("validate_config", {"reference": "CartPole-v1:ppo"}),
+        ("start_training", {"reference": "CartPole-v1:ppo"}),
+        ("start_training", {"like_run": trained.good}),
+        ("start_sweep", {"reference": "CartPole-v1:ppo"}),
+        ("resume_training", {"run": trained.good, "max_env_steps": 20_000}),
+        ("evaluate", {"run": trained.good}),
+    ):
+        with pytest.raises(Failed, match=r"is refused here|is not the key of a setting|is no value of a"):
+            call(serving, tool, **named, overrides=overrides)
+    assert not marker.exists()
+    assert serving.runs_dir is not None
+    assert before == sorted(path.name for path in serving.runs_dir.iterdir())
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["env.wrappers=[probe_module:Wrapper]"],
+        ["hooks=[{name: 'probe_module:Hook', token: '${HOME}'}]"],
+        ["cluster.on=ray", "cluster.address='ray://127.0.0.1:10001'"],
+    ],
+)
+def test_loaded_settings_are_checked_too(trained: Any, overrides: list[str]) -> None:
+    """Should the look at their texts ever miss one."""
+    with pytest.raises(GymnastError, match="is refused here"):
+        api.check_loads("CartPole-v1:ppo", overrides)
+    folder = trained.serving.run(trained.good)
+    with pytest.raises(GymnastError, match="is refused here"):
+        api.check_changes(folder, overrides)
+    api.check_changes(folder, overrides, trust=True)
+    api.check_changes(folder, ["algo.lr=1e-3"])
 
 
 @pytest.mark.parametrize(
@@ -148,7 +216,7 @@ def test_a_run_from_elsewhere_is_not_trusted(trained: Any, tmp_path: Path) -> No
     ):
         with pytest.raises(Failed, match="not trusted"):
             call(serving, tool, **arguments)
-    job = call(serving, "evaluate", run=f"{trained.good}/@last", wait_seconds=45)
+    job = finished(serving, "evaluate", run=f"{trained.good}/@last", wait_seconds=45)
     assert job["state"] in ("failed", "done")
     if job["state"] == "failed":  # a checkpoint keeps the config that it was trained with
         assert "not trusted" in job["error"]

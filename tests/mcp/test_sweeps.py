@@ -12,6 +12,8 @@ from gymnast import api
 from gymnast.mcp.serving import Serving
 from mcp_clients import Failed, call
 
+pytestmark = pytest.mark.timeout(300)  # a busy machine
+
 QUICK = {"env.n_envs": 8, "algo.n_steps": 32, "eval.every": 512, "eval.episodes": 2, "stop.eval_return": None}
 
 
@@ -40,7 +42,9 @@ def test_a_sweep_is_stopped_resumed_and_ends_with_a_verdict(own: Serving) -> Non
     sweep = now["sweep"]
     assert api.find_sweep(sweep, runs_dir=own.runs_dir).state.plan.workers <= 2
     stopped = call(own, "stop_training", run=started["sweep"])
-    assert (stopped["id"], stopped["state"]) == (sweep, "interrupted")
+    assert stopped["id"] == sweep
+    assert stopped["state"] in ("interrupted", "stopping")  # a busy machine saves longer than one call waits
+    assert watched(own, sweep)["state"] == "interrupted"
     assert "start_sweep(resume=" in call(own, "watch_sweep", sweep=sweep)["next"]
     call(own, "start_sweep", resume=sweep)
     until = time.monotonic() + 60

@@ -13,7 +13,7 @@ from gymnast.runs.store import RunFolder
 
 KEY = "unusual-key-0123456789-abcdef"
 SMALL = {"algo.lr": 0.01, "budget.env_steps": 2048, "eval.every": 1024, "eval.episodes": 4}
-HASTY = Patience(silence=5.0, attempts=3, first_wait=0.01)
+HASTY = Patience(silence=60.0, attempts=3, first_wait=0.01)
 
 
 @pytest.fixture(autouse=True)

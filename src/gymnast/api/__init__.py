@@ -134,6 +134,7 @@ if TYPE_CHECKING:
     from gymnast.api.networks import describe_network as describe_network
     from gymnast.api.networks import load_policy as load_policy
     from gymnast.api.networks import load_task_policy as load_task_policy
+    from gymnast.api.outside import check_changes as check_changes
     from gymnast.api.outside import check_loads as check_loads
     from gymnast.api.outside import check_outside_config as check_outside_config
     from gymnast.api.outside import check_reference as check_reference
@@ -248,8 +249,8 @@ _PUBLIC: dict[str, str] = {  # module → the names it offers
     "actors": "create_actor_token serve_actors",
     "jobs": "Job job_address job_sweep list_jobs read_job start_job stop_job",
     "logs": "LogPage read_log",
-    "outside": "check_loads check_outside_config check_reference check_settings outside_checkpoint"
-    " outside_run",
+    "outside": "check_changes check_loads check_outside_config check_reference check_settings"
+    " outside_checkpoint outside_run",
     "series": "MetricSeries match_metrics metric_keys metric_rows read_series",
     "state": "current_alerts last_metrics run_settings",
     "suggestions": "Suggestion repeated suggest_changes",

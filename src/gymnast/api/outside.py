@@ -6,6 +6,7 @@ code, read the environment or open files of this machine is refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath, PureWindowsPath
@@ -19,10 +20,12 @@ from gymnast.errors import GymnastError, did_you_mean
 if TYPE_CHECKING:
     from gymnast.api.config import Validation
     from gymnast.config.load import ResolvedConfig
+    from gymnast.config.schema import Config
     from gymnast.runs.store import RunFolder
 
 _HOW = "is refused here: it would {what}; whoever started this server can allow it with --trust"
 _TEXT_FILE = "config.yaml"
+_KEY = re.compile(r"\s*[A-Za-z_]\w*(?:\.\w+)*\s*", re.ASCII)  # of a setting, as an override has it
 
 
 def outside_run(reference: str, *, runs_dir: str | Path | None = None) -> RunFolder:
@@ -79,16 +82,30 @@ def check_loads(
     With `trust` it is left to the process that trains, in which code of the user's own is found."""
     from gymnast.config.load import load_config
 
-    if not trust:
-        load_config(reference, list(overrides), config_dirs=folders(config_dirs))
+    if trust:
+        return
+    places = folders(config_dirs)
+    after = load_config(reference, list(overrides), config_dirs=places).config
+    if overrides:
+        _refuse_new_access(load_config(reference, config_dirs=places).config, after)
+
+
+def check_changes(run: RunFolder, overrides: Overrides, *, trust: bool = False) -> None:
+    """Raise GymnastError for changed settings with which a run would reach for more than by itself."""
+    from gymnast.runs.trust import load_run_config
+
+    if overrides and not trust:
+        _refuse_new_access(load_run_config(run), load_run_config(run, overrides))
 
 
 def check_settings(settings: Any, *, trust: bool = False) -> dict[str, Any] | list[str]:
     """Overrides as they may be used; GymnastError for one that names code, a variable or a file."""
     given = plain_overrides(settings or ())
+    keys = list(given) if isinstance(given, dict) else [text.partition("=")[0] for text in given]
+    if odd := [key for key in keys if not _KEY.fullmatch(key)]:
+        raise GymnastError(f"{odd[0]!r} is not the key of a setting; write one like algo.lr")
     if not trust:
         _refuse_access(given)
-        keys = given if isinstance(given, dict) else (text.partition("=")[0] for text in given)
         if any(key.partition(".")[0].strip() == "sinks" for key in keys):
             raise GymnastError(f"the setting sinks {_HOW.format(what='send metrics elsewhere')}")
     return given
@@ -154,15 +171,25 @@ def check_outside_config(
 def _refuse_access(given: Mapping[str, Any] | Sequence[str]) -> None:
     """Raise for any text that the loader, an env or a wrapper could take for more than a plain word."""
     from gymnast.config.files import SUFFIXES
-    from gymnast.config.overrides import texts_in
 
-    for text in [*texts_in(given), *_names(given)]:
+    for text in _texts(given):
         if ":" in text:
             raise GymnastError(f"the setting {text!r} {_HOW.format(what='import code')}")
         if "${" in text:
             raise GymnastError(f"the setting {text!r} {_HOW.format(what='read an environment variable')}")
         if _is_path(text) or text.endswith(SUFFIXES):
             raise GymnastError(f"the setting {text!r} {_HOW.format(what='name a file of this machine')}")
+
+
+def _refuse_new_access(before: Config, after: Config) -> None:
+    """The same of settings as they are loaded, however they were written."""
+    from gymnast.runs.trust import accesses
+
+    known = {access.name for access in accesses(before)}
+    for access in accesses(after):
+        if access.name not in known:
+            what = "import code" if access.is_import else "read an environment variable"
+            raise GymnastError(f"the setting {access.setting} {access.name!r} {_HOW.format(what=what)}")
 
 
 def _parts(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -173,16 +200,22 @@ def _parts(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (dict(part) for part in (own, *inner) if isinstance(part, Mapping))
 
 
-def _names(given: Mapping[str, Any] | Sequence[str]) -> Iterator[str]:
-    """A wrapper may be given as a map of its name to its arguments: keys count as values do."""
-    pending: list[Any] = [given]
+def _texts(given: Mapping[str, Any] | Sequence[str]) -> Iterator[str]:
+    """Every text of the settings. Keys count as values do: a wrapper may be given as a map of its name to its
+    arguments."""
+    from gymnast.config.overrides import parse_override
+
+    pending: list[Any] = (
+        [given] if isinstance(given, Mapping) else [parse_override(text)[1] for text in given]
+    )
     while pending:
         value = pending.pop()
-        if isinstance(value, Mapping):
-            yield from (str(key) for key in value)
-            pending += value.values()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            pending += [*map(str, value), *value.values()]
         elif isinstance(value, (list, tuple)):
-            pending += [item for item in value if not isinstance(item, str)]
+            pending += value
 
 
 def _is_path(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,14 +58,41 @@ def match_metrics(names: Sequence[str], keys: Sequence[str]) -> list[str]:
         elif "*" in wanted:
             matches = [key for low, key in lower.items() if fnmatch.fnmatchcase(low, wanted)]
         else:
-            words = wanted.replace("_", " ").replace("/", " ").split()
             ends = [key for low, key in lower.items() if low.rpartition("/")[2] == wanted]
-            parts = [key for low, key in lower.items() if words and all(word in low for word in words)]
-            matches = ends or sorted(parts, key=len) or nearest(wanted, keys, 1)
+            matches = (
+                sorted(ends, key=_telling) or _with_words(_words(wanted), keys) or nearest(wanted, keys, 1)
+            )
         if not matches:
-            raise GymnastError(f"no metric {name!r}{did_you_mean(name, keys)}; there are {len(keys)}")
+            some = ", ".join(sorted(keys, key=_telling)[:3])
+            raise GymnastError(
+                f"no metric {name!r}{_meant(wanted, keys)}; {len(keys)} are recorded, such as {some}"
+            )
         found += matches
     return list(dict.fromkeys(found))
+
+
+def _with_words(words: Sequence[str], keys: Sequence[str]) -> list[str]:
+    """The keys with all these words in them, those that tell most first, then the shortest."""
+    parts = [key for key in keys if words and all(word in key.lower() for word in words)]
+    return sorted(parts, key=_telling)
+
+
+def _telling(key: str) -> tuple[bool, int]:
+    return key not in _DEFAULT, len(key)
+
+
+def _meant(wanted: str, keys: Sequence[str]) -> str:
+    """A hint by whole keys, else by single words of them: 'retrun' is in no key, and near to no whole one."""
+    if hint := did_you_mean(wanted, keys):
+        return hint
+    known = dict.fromkeys(word for key in keys for word in re.split(r"[/_]", key.lower()))
+    words = [word if word in known else next(iter(nearest(word, known, 1)), "") for word in _words(wanted)]
+    close = _with_words(words, keys)[:3] if all(words) else []
+    return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
+
+
+def _words(name: str) -> list[str]:
+    return name.replace("_", " ").replace("/", " ").split()
 
 
 def read_series(

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from gymnast.archive.pack import held_still
@@ -23,7 +25,7 @@ from gymnast.metrics.sinks.trackers.settings import WandbSettings, check_tracker
 from gymnast.metrics.sinks.trackers.tracker import EXIT_CODES
 from gymnast.metrics.sinks.trackers.wandb import WandbBackend, login_problem
 from gymnast.redact import redact, redacted
-from gymnast.runs.files import read_json, write_atomic
+from gymnast.runs.files import list_folder, read_json, remove_tree, write_atomic
 from gymnast.runs.registry import RunEntry, entry_of
 from gymnast.runs.store import RunFolder
 
@@ -110,14 +112,25 @@ def _tracked(
 
 
 def _connect(backend: WandbBackend, tracked: TrackedRun) -> dict[str, Any]:
+    """Log in and begin the run there; if that fails, W&B's files of the attempt are removed again."""
+    folder = tracked.path / "wandb"
+    before = set(list_folder(folder))
     try:
         with explained(f"run {tracked.id}"):
             return backend.connect(tracked)
     except GymnastError as error:
+        _remove_new(folder, before)
         cause = error.__cause__
         if isinstance(cause, Exception) and (problem := login_problem(cause)) is not None:
             raise GymnastError(f"W&B: {redact(problem)}, or set WANDB_API_KEY") from error
         raise
+
+
+def _remove_new(folder: Path, before: set[str]) -> None:
+    with suppress(OSError, GymnastError):
+        for name in set(list_folder(folder)) - before:
+            remove_tree(folder / name)
+        folder.rmdir()  # succeeds only while empty
 
 
 def _last_there(backend: WandbBackend, run_id: str) -> float:

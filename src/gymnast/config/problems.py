@@ -17,6 +17,24 @@ from gymnast.errors import cut, nearest
 Where = Callable[[Keys], str]
 _MOST_SHOWN = 20
 
+# What Stable-Baselines3, CleanRL and others call a setting; names that read like ours need no line.
+_ELSEWHERE = {
+    "learning_rate": "algo.lr",
+    "anneal_lr": "algo.lr",
+    "discount": "algo.gamma",
+    "discount_factor": "algo.gamma",
+    "clip_coef": "algo.clip_range",
+    "clip_epsilon": "algo.clip_range",
+    "num_minibatches": "algo.batch_size",
+    "net_arch": "policy.hidden",
+    "num_envs": "env.n_envs",
+    "n_envs": "env.n_envs",
+    "env_id": "env.id",
+    "total_timesteps": "budget.env_steps",
+    "n_timesteps": "budget.env_steps",
+    "timesteps": "budget.env_steps",
+}
+
 # pydantic's own words are kept where they are clear; these are the ones that are not.
 _PLAIN_WORDS = {
     "missing": "is missing",
@@ -100,6 +118,8 @@ def unknown_key(path: Keys, data: Any) -> str:
     word = str(path[-1])[:100]  # to compare longer ones with our names takes long
     model = section_at(path[:-1], data)
     beside = list(model.model_fields) if model is not None else []
+    if (ours := _ELSEWHERE.get(word)) is not None and len(path) <= len(ours.split(".")):
+        return f"unknown key (did you mean {ours!r}?)"
     if nearest(word, beside, 1):
         return "unknown key" + _nearest_hint(word, beside)
     elsewhere = [dotted(keys) for keys in leaf_keys() if keys[-1] == word and keys != path]

@@ -96,7 +96,8 @@ def check_brackets(text: str) -> None:
 
 
 def check_values(data: Any) -> None:
-    """Refuse keys and numbers that no setting has and that break whatever shows them."""
+    """Refuse keys and values that no setting has. They would break whatever shows them, and a name in
+    `!!binary` would pass whoever looks for names among the texts."""
     waiting = [data]
     while waiting:
         value = waiting.pop()
@@ -105,7 +106,10 @@ def check_values(data: Any) -> None:
                 if isinstance(key, bool) or not isinstance(key, (str, int)):
                     raise TooMuchError(f"a key must be text, got {str(key)[:60]}")
             waiting += [*value.keys(), *value.values()]
-        elif isinstance(value, (list, tuple, set)):
+        elif isinstance(value, (list, tuple)):
             waiting += value
+        elif isinstance(value, (bytes, set)):
+            kind, instead = ("binary", "text") if isinstance(value, bytes) else ("set", "a list")
+            raise TooMuchError(f"!!{kind} is no value of a setting; write {instead}")
         elif isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
             raise TooMuchError(f"a whole number with more than {MOST_DIGITS} digits")

@@ -28,7 +28,7 @@ from gymnast.mcp.tools.watching import WatchingTools
 
 def build_server(serving: Serving) -> MCPServer[Any]:
     """A server over one runs folder; `run()` serves it."""
-    starts = Starts()
+    starts = Starts(serving)
     groups = (
         FindingTools(serving),
         ConfigTools(serving),

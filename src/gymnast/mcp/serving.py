@@ -28,11 +28,13 @@ class Serving:
             raise GymnastError(f"{reference} is being started: watch_run gives the id of its run")
         return api.outside_run(reference, runs_dir=self.runs_dir)
 
-    def refuse_crowd(self) -> None:
-        """Raise if as many trainings as allowed are under way."""
+    def refuse_crowd(self, starting: int = 0) -> None:
+        """Raise if as many trainings as allowed are under way, those that are being started included."""
         training = [entry.id for entry in api.list_runs(status="running", runs_dir=self.runs_dir)]
-        if len(training) >= self.most_running:
-            raise GymnastError(
-                f"{len(training)} runs are being trained already ({', '.join(training[:8])}): wait for one"
-                " with watch_run, or end one with stop_training"
-            )
+        if len(training) + starting < self.most_running:
+            return
+        shown = [*training[:8], *([f"{starting} being started"] if starting else [])]
+        raise GymnastError(
+            f"{len(training) + starting} runs are being trained already ({', '.join(shown)}): wait for one"
+            " with watch_run, or end one with stop_training"
+        )

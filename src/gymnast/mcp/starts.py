@@ -11,7 +11,7 @@ from typing import Any
 
 from gymnast import api
 from gymnast.errors import GymnastError
-from gymnast.mcp.serving import START
+from gymnast.mcp.serving import START, Serving
 
 _WAIT_SECONDS = 1.6  # from the call, for the run to exist; most need less
 _MOST_REMEMBERED = 100
@@ -20,14 +20,20 @@ _MOST_REMEMBERED = 100
 class Starts:
     """Each start has an id until its run has one. A training that was started outlives this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
         self._pending: dict[str, Future[str]] = {}
+        self._unfinished: list[Future[str]] = []  # there is no run yet that would be counted
         self._lock = threading.Lock()
 
     def begin(self, order: dict[str, Any], called: float) -> tuple[str, str]:
         """Start what `api.start_detached` starts: (the run's id, 'running'), or (a start's id,
-        'starting')."""
+        'starting'). Refused if as many trainings as allowed are under way."""
         future: Future[str] = Future()
+        with self._lock:  # of two calls at once, the second counts the first
+            self._unfinished = [other for other in self._unfinished if not other.done()]
+            self._serving.refuse_crowd(len(self._unfinished))
+            self._unfinished.append(future)
         threading.Thread(target=_start, args=(future, order), daemon=True).start()
         try:
             return future.result(max(0.0, called + _WAIT_SECONDS - time.monotonic())), "running"

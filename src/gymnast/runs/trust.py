@@ -20,6 +20,7 @@ from gymnast.config.overrides import Overrides, texts_in
 from gymnast.config.plugins import PluginConfig
 from gymnast.config.schema import Config
 from gymnast.config.values import Section, variables_in
+from gymnast.envs.backends.remote_settings import ActorsConfig
 from gymnast.envs.settings import EnvConfig, EnvSettings
 from gymnast.errors import GymnastError, UntrustedRun
 from gymnast.import_path import locate_module
@@ -38,6 +39,7 @@ class Access:
     setting: str  # 'env.id', 'env.wrappers.0', 'env.kwargs'
     name: str  # 'package.module:Class', or '${NAME}'
     arguments: Mapping[str, Any]  # what the imported class is given
+    does: str = ""  # in words, where it is neither
 
     @property
     def is_import(self) -> bool:
@@ -50,6 +52,8 @@ class Access:
 
     def describe(self) -> str:
         """The setting, and the module with its file or the variable."""
+        if self.does:
+            return f"{self.setting} {_printable(self.does)}"
         if not self.is_import:
             return f"{self.setting} reads the environment variable {self.name[2:-1]}"
         file = self.file or "a module that is not found here"
@@ -149,6 +153,12 @@ def _accesses(value: Any, key: str) -> Iterator[Access]:
     elif isinstance(value, ClusterConfig) and value.on == "ray" and value.address is not None:
         # Whoever listens there gets the token of this machine's clusters.
         yield Access(f"{key}.address", "${RAY_AUTH_TOKEN}", {"address": value.address})
+    elif isinstance(value, ActorsConfig) and value.reaches_out:
+        # Whoever knows the token may step the envs of this run, from any machine that reaches it.
+        file = None if value.token_file is None else str(value.token_file)
+        does = f"has actors dial in at {value.listen}{f' with the token in {file}' if file else ''}"
+        listen = {"listen": value.listen, "token_file": file}
+        yield Access(key, "${GYMNAST_ACTOR_TOKEN}", listen, does)
     if isinstance(value, EnvConfig) and value.mix is not None:
         for index, task in enumerate(value.tasks):  # whole: what an entry leaves out is that of the section
             yield from _accesses(task.env, f"{key}.mix.{index}")

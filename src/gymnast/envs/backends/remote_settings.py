@@ -44,3 +44,10 @@ class ActorsConfig(Section):
         gt=0,
         description="How long an actor is waited for, at the start and to replace one that is lost.",
     )
+
+    @property
+    def reaches_out(self) -> bool:
+        """Whether other machines may dial in, or a file is read for the token."""
+        host, _ = parse_address(self.listen)
+        is_here = host in ("localhost", "::1") or host.startswith("127.")
+        return self.token_file is not None or not is_here

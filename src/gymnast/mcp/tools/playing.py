@@ -118,7 +118,9 @@ class PlayingTools:
             given: dict[str, Any] = {"run" if whole_run else "reference": named, **arguments}
             given["trust"] = serving.trust
             if overrides:
-                given["overrides"] = api.check_settings(overrides, trust=serving.trust)
+                changes = api.check_settings(overrides, trust=serving.trust)
+                api.check_changes(serving.run(named.partition("/")[0]), changes, trust=serving.trust)
+                given["overrides"] = changes
             return api.start_job(kind, named.partition("/")[0], given, runs_dir=serving.runs_dir)
 
         job = await anyio.to_thread.run_sync(start)

@@ -22,7 +22,7 @@ from gymnast.mcp.tools.playing import Checkpoint
 from gymnast.mcp.tools.training import RunName
 from gymnast.mcp.tools.watching import Wait, WatchedJob, error_of, shown_job, wait_for_job
 
-_STARTS_WITHIN = 20.0  # seconds, of the inspector
+_STARTS_WITHIN = 40.0  # seconds, of the inspector; clients wait for a minute
 _LONGEST_CARD = 6_000
 
 Repo = Annotated[str, Field(description="OWNER/NAME; empty: ALGO-ENV of the account")]
@@ -39,8 +39,10 @@ class Answer(BaseModel):
     upload: bool = Field(description="Upload it now, for others to see")
 
 
-async def ask_user(run: str, repo: str, dry_run: bool, ctx: Context) -> Elicit[Answer] | Answer:
-    """The user's word before anything is uploaded."""
+async def ask_user(
+    run: str, repo: str, dry_run: bool, private: bool, ctx: Context
+) -> Elicit[Answer] | Answer:
+    """The user's word before anything is uploaded. The names are the model's: they are quoted."""
     if dry_run:
         return Answer(upload=False)
     known = ctx.client_capabilities
@@ -49,7 +51,9 @@ async def ask_user(run: str, repo: str, dry_run: bool, ctx: Context) -> Elicit[A
             f"uploading needs the user's word, and this client cannot ask: have them run `gymnast publish"
             f" {run}` themselves, or start the server with --allow-publish"
         )
-    return Elicit(f"Publish run {run} on the Hugging Face Hub as {repo or 'ALGO-ENV'}?", Answer)
+    place = repr(cut(repo)) if repo else "ALGO-ENV of your account"
+    seen = "private" if private else "public, for anybody to see"
+    return Elicit(f"Publish run {cut(run)!r} on the Hugging Face Hub as {place}, {seen}?", Answer)
 
 
 class SharingTools:

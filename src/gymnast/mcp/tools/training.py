@@ -58,14 +58,15 @@ class TrainingTools:
         (CartPole-v1:ppo), or an earlier run with `like_run` to train its settings again with changes.
         `init_from`: RUN or RUN/CHECKPOINT whose weights to begin with."""
         serving, called = self._serving, time.monotonic()
-        serving.refuse_crowd()
         if bool(reference) == bool(like_run):
             raise GymnastError("give a reference or like_run: one of the two")
         texts = as_texts(api.check_settings(overrides, trust=serving.trust))
         texts += [] if seed is None else [f"seed={seed}"]
         texts += _place(on, serving.trust) if on else []
         if like_run:
-            again = api.repeated(serving.run(like_run), texts, trust=serving.trust)
+            like = serving.run(like_run)
+            api.check_changes(like, texts, trust=serving.trust)
+            again = api.repeated(like, texts, trust=serving.trust)
             reference, texts = again.reference, list(again.overrides)
         else:
             api.check_reference(reference, config_dirs=serving.config_dirs, trust=serving.trust)
@@ -105,8 +106,8 @@ class TrainingTools:
             return Started(folder.id, "running", f"gymnast runs resume {folder.id}", _NEXT)
         if state.state == "running":
             raise GymnastError(f"run {folder.id} is being trained already: follow it with watch_run")
-        serving.refuse_crowd()
         texts = as_texts(api.check_settings(overrides, trust=serving.trust))
+        api.check_changes(folder, texts, trust=serving.trust)
         return self._begin(
             called,
             ["--resume", folder.id, *texts],
