@@ -99,7 +99,7 @@ def test_wandb_without_login_is_one_warning_with_the_way_out(
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("WANDB_API_KEY", "WANDB_BASE_URL", "WANDB_MODE", "NETRC"):
         monkeypatch.delenv(name, raising=False)
-    run = _train(tmp_path / "runs", finish_seconds=30.0)
+    run = _train(tmp_path / "runs", finish_seconds=90.0)
     assert run.outcome.status == "finished"
     (line,) = [line for line in run.folder.log_path.read_text().splitlines() if "wandb" in line]
     assert line.endswith(
