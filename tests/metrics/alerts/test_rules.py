@@ -62,6 +62,18 @@ def test_evaluation_is_compared_with_what_training_scored_then() -> None:
     assert raised(rows)["eval.gap"] == "warning"
 
 
+@pytest.mark.parametrize("target", [0.0, 0.02])
+def test_steps_that_are_large_are_critical_only_where_nothing_was_learned(target: float) -> None:
+    rows: list[dict[str, float]] = [
+        {"train/kl": 0.3, "train/return/mean": 20.0, "train/return/std": 10.0, "opt/target_kl": target}
+        for _ in range(40)
+    ]
+    assert raised(rows)["kl.high"] == "critical"
+    for place, row in enumerate(rows):
+        row["train/return/mean"] = min(200.0, 20.0 + 20.0 * place)
+    assert raised(rows)["kl.high"] == "warning"
+
+
 def test_gradient_that_was_larger_before_has_not_exploded() -> None:
     """While all goes well, values are exact and gradients tiny: the next failure is not an explosion."""
     norms = [5.0, 300.0, *[20.0] * 30, *[0.05] * 30, 100.0, *[0.05] * 5]
