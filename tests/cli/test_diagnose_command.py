@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,20 @@ def test_the_text_fits_sixty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, rest)) <= 60
     assert "warning  ev.low  train/explained_variance" in rest
     assert any(line.startswith("    → learning_rate is 0.0003: try ") for line in rest)
+
+
+def test_severities_are_coloured_so_that_black_and_white_backgrounds_show_them(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    diagnose(STUCK)
+    text = capsys.readouterr().out
+    assert "\x1b[35mwarning\x1b[0m" in text
+    assert set(re.findall(r"\x1b\[(\d+)m", text)) <= {"0", "1", "31", "35"}
+    monkeypatch.setenv("NO_COLOR", "1")
+    diagnose(STUCK)
+    assert "\x1b" not in capsys.readouterr().out
 
 
 def test_json_has_the_fields_of_every_alert() -> None:

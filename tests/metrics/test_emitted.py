@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gymnast import api
 from gymnast.metrics import catalogue
 
@@ -49,6 +51,7 @@ RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+@pytest.mark.timeout(900)  # many short runs, which a busy machine needs minutes for
 def test_every_declared_metric_is_emitted_by_some_run(tmp_path: Path) -> None:
     emitted: set[str] = set()
     for reference, changes in RUNS:

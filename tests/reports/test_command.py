@@ -55,3 +55,10 @@ def test_wrong_options(trained: RunFolder) -> None:
     code, text = call(["report", "nosuchru", "--runs-dir", str(trained.root)])
     assert code == 2
     assert "no run 'nosuchru'" in text
+    nowhere = trained.root / "nowhere" / "mine.md"
+    for words in ((), ("--llm",)):
+        assert report(trained, *words, "--output", str(nowhere)) == (
+            2,
+            f"{nowhere}: there is no folder {nowhere.parent}",
+        )
+    assert not nowhere.parent.exists()

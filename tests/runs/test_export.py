@@ -47,6 +47,8 @@ def test_export_replaces_a_file_only_when_told_to(run: Run, tmp_path: Path) -> N
     path.write_text("mine")
     with pytest.raises(GymnastError, match=r"exists already; give --force"):
         api.export_metrics(run, path)
+    with pytest.raises(GymnastError, match=r"x\.csv: there is no folder .*nowhere"):
+        api.export_metrics(run, tmp_path / "nowhere" / "x.csv")
     assert path.read_text() == "mine"
     api.export_metrics(run, path, force=True)
     assert len(read_metrics(path)) == 4

@@ -13,7 +13,7 @@ from gymnast.audit.play import PlayedSoFar, Watch
 from gymnast.audit.text import audit_text
 from gymnast.config.load import ResolvedConfig, SeveralVariantsError, load_config
 from gymnast.errors import GymnastError, RunElsewhere
-from gymnast.runs.files import make_folder, users_place, write_atomic
+from gymnast.runs.files import make_folder, named_file, write_atomic
 from gymnast.runs.references import find_run, parse_reference
 from gymnast.runs.store import RunFolder, runs_root
 
@@ -123,9 +123,7 @@ def _place(picture: str | Path | None) -> Path | None:
         raise GymnastError(f"{path} is a folder: name a file, such as {path / PICTURE}")
     if path.suffix.lower() != ".png":
         raise GymnastError(f"{path}: pictures are PNG; name it {path.with_suffix('.png')}")
-    if not path.absolute().parent.is_dir():
-        raise GymnastError(f"{path}: there is no folder {path.absolute().parent}")
-    return users_place(path)
+    return named_file(path)
 
 
 def _with_picture(found: RewardAudit, path: Path) -> RewardAudit:

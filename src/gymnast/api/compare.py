@@ -11,7 +11,7 @@ from gymnast.errors import GymnastError
 from gymnast.runs import compare_charts, registry, selection
 from gymnast.runs.aggregate import Aggregate, Difference
 from gymnast.runs.compare import Comparison, compare
-from gymnast.runs.files import users_place, write_atomic
+from gymnast.runs.files import named_file, write_atomic
 from gymnast.runs.results import RunResult
 from gymnast.runs.statistics import Interval
 from gymnast.runs.store import RunFolder, runs_root
@@ -84,10 +84,9 @@ def check_picture_file(file: str | Path, *, force: bool = False) -> Path:
     path = Path(file).expanduser()
     if path.suffix.lower() != ".png":
         raise GymnastError(f"{path}: a picture is a PNG file: give a name that ends in .png")
-    if not path.parent.is_dir():
-        raise GymnastError(f"{path}: there is no folder {path.parent}")
+    place = named_file(path)
     if path.is_dir():
         raise GymnastError(f"{path} is a folder")
     if path.exists() and not force:
         raise GymnastError(f"{path} exists already; --force replaces it")
-    return users_place(path)
+    return place

@@ -47,10 +47,10 @@ class RunReport:
 
     def save(self, out: str | Path, text: str) -> Path:
         """Put one of its texts into a file."""
-        from gymnast.runs.files import users_place, write_atomic
+        from gymnast.runs.files import named_file, write_atomic
 
         path = _place(out)
-        write_atomic(users_place(path), text)
+        write_atomic(named_file(path), text)
         return path
 
     def to_json(self) -> dict[str, Any]:

@@ -83,14 +83,12 @@ def review_bundle(
 
 def save_review_bundle(bundle: ReviewBundle, file: str | Path) -> Path:
     """Write its text for a chat to a file."""
-    from gymnast.runs.files import users_place, write_atomic
+    from gymnast.runs.files import named_file, write_atomic
 
     path = Path(file).expanduser()
     if path.is_dir():
         raise GymnastError(f"{path} is a folder: name a file, such as {path / 'review-bundle.md'}")
-    if not path.parent.is_dir():
-        raise GymnastError(f"{path}: there is no folder {path.parent}")
-    write_atomic(users_place(path), bundle.chat)
+    write_atomic(named_file(path), bundle.chat)
     return path
 
 

@@ -33,7 +33,7 @@ def print_comparison(found: Comparison) -> None:
     for line in explained(found):
         echo(escaped(line), wrap=True)
     for note in found.notes:
-        echo(escaped(f"note: {note}"), style="yellow", wrap=True)
+        echo(escaped(f"note: {note}"), style="magenta", wrap=True)
     if not found.groups and set(found.settings) == {"seed"}:
         echo("these runs differ only in their seeds: --group-by auto gives their statistics")
 

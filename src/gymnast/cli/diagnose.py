@@ -15,9 +15,9 @@ from gymnast.terminal.text import echo, echo_entry, echo_json
 if TYPE_CHECKING:
     from gymnast.api import Alert, AlertRule
 
-_STYLES: dict[str, Literal["red", "yellow", "bold"]] = {
+_STYLES: dict[str, Literal["red", "magenta", "bold"]] = {
     "critical": "red",
-    "warning": "yellow",
+    "warning": "magenta",
     "info": "bold",
 }
 

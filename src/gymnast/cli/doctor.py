@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gymnast.api import Examination, Finding, ProbeResult
 
 _MARKS = {"ok": "✓", "info": "·", "warning": "!", "failed": "✗", "skipped": "–"}
-_STYLES: dict[str, Any] = {"ok": "green", "warning": "yellow", "failed": "red"}
+_STYLES: dict[str, Any] = {"ok": "green", "warning": "magenta", "failed": "red"}
 
 
 def doctor(

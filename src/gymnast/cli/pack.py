@@ -77,9 +77,9 @@ def show_arrived(arrived: ArrivedRun, runs_dir: Path | None, as_json: bool) -> N
     where = option_for(runs_dir)
     echo(f"run      {arrived.run} in {arrived.path}")
     if arrived.problem is not None:
-        echo(f"problem  {arrived.problem}", style="yellow", wrap=True)
+        echo(f"problem  {arrived.problem}", style="magenta", wrap=True)
     for access in arrived.needs_trust:
-        echo(f"trust    {access}", style="yellow", wrap=True)
+        echo(f"trust    {access}", style="magenta", wrap=True)
     echo(f"evaluate {program()} eval {arrived.run}{where}{trust}")
     echo(f"record   {program()} video record {arrived.run}{where}{trust}")
     echo(f"resume   {program()} train --resume {arrived.run}{where}{trust}")

@@ -72,7 +72,7 @@ def _show(found: RunReport) -> None:
         return
     echo(found.outcome, wrap=True)
     for problem in found.facts.problems:
-        echo(f"could not be read: {problem}", style="yellow", wrap=True)
+        echo(f"could not be read: {problem}", style="magenta", wrap=True)
     for alert in found.facts.alerts:
         seen = f"{alert.count:,} times, steps {alert.first_step:,} to {alert.last_step:,}"
         seen = f"once, at step {alert.first_step:,}" if alert.count == 1 else seen

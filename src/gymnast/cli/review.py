@@ -221,7 +221,7 @@ def _show(found: Review, runs_dir: Path | None) -> None:
     """What came after the findings: evidence that is not there, the proposals, and where it is kept."""
     doubtful = [item.text for finding in found.findings for item in finding.evidence if not item.found]
     if doubtful:
-        echo("\nquoted as evidence, and not in what was sent:", style="yellow", wrap=True)
+        echo("\nquoted as evidence, and not in what was sent:", style="magenta", wrap=True)
         for text in doubtful:
             echo(f"  · {text}", wrap=True)
     for number, proposal in enumerate(found.proposals, 1):

@@ -23,7 +23,7 @@ _WIDE, _NARROW = 109, 76  # columns that the full table of runs needs, and the u
 def print_entries(found: Sequence[RunEntry]) -> None:
     """One row per run; a narrow terminal shows the most important columns in full."""
     console = screen()
-    styles = {"running": "cyan", "interrupted": "yellow", "failed": "red"}
+    styles = {"running": "cyan", "interrupted": "magenta", "failed": "red"}
     columns = ["run", "name", "status", "best score", "env steps", "time", "started"]
     if console.width >= _WIDE:
         columns = ["run", "name", "seed", "status", "best score", "last score", "score AUC", *columns[-3:]]

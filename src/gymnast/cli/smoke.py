@@ -87,7 +87,7 @@ def _print_table(console: Screen, outcomes: list[SmokeOutcome]) -> None:
     verdicts = {
         "ok": Text("✓", "green"),
         "failed": Text("failed", "red"),
-        "skipped": Text("skipped", "yellow"),
+        "skipped": Text("skipped", "magenta"),
     }
     for outcome in outcomes:
         table.add_row(
@@ -100,7 +100,7 @@ def _print_table(console: Screen, outcomes: list[SmokeOutcome]) -> None:
     for outcome in outcomes:
         if outcome.reason is not None:  # below the table, where there is room for it
             head = Text(
-                f"\n{outcome.preset} {outcome.status}", "red" if outcome.status == "failed" else "yellow"
+                f"\n{outcome.preset} {outcome.status}", "red" if outcome.status == "failed" else "magenta"
             )
             reason = outcome.reason.strip().replace("\n", "\n  ")
             console.print(head + Text(f"\n  {reason}", ""), soft_wrap=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gymnast.api import Sweep
 
 _FRONT = 10  # trials shown
-_STYLES = {"running": "cyan", "failed": "red", "pruned": "yellow", "paused": "yellow"}
+_STYLES = {"running": "cyan", "failed": "red", "pruned": "magenta", "paused": "magenta"}
 
 
 def print_sweeps(found: Sequence[Sweep]) -> None:

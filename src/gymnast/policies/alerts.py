@@ -52,7 +52,8 @@ def _grad_explode(look: Look) -> Finding | None:
     usual = look.median(_NORM)
     if usual is None or not norm > 100 * usual:
         return None
-    lasting = sum(each > 100 * usual for each in look.values(_NORM, 5) or ()) >= 3
+    # Five in a row: among short rollouts, only those with an episode's end may have a gradient to speak of.
+    lasting = min(look.values(_NORM, 5) or (0.0,)) > 100 * usual
     peak = look.peak(_NORM)
     if not lasting and peak is not None and norm < peak[0]:
         return None  # it has been larger: where all went well for a while, the median is small
@@ -230,7 +231,7 @@ RULES = (
         metric=_NORM,
         reads=(_NORM, _LIMIT, "opt/lr"),
         when="the gradient's norm is more than 100 × the median of the updates before, 10 × the norm it "
-        "is clipped to and the highest so far (critical: in 3 of 5 updates, the highest or not)",
+        "is clipped to and the highest so far (critical: in 5 updates in a row, the highest or not)",
         means="One update was driven by a few extreme samples, or the network is about to diverge. Usually "
         "rewards or observations came that are far larger than all before.",
         check=_grad_explode,

@@ -7,7 +7,7 @@ from pathlib import Path
 from gymnast.reports.facts import RunFacts
 from gymnast.reports.markdown import markdown
 from gymnast.reports.pictures import Curves, draw_pictures
-from gymnast.runs.files import users_place, write_atomic
+from gymnast.runs.files import named_file, write_atomic
 from gymnast.runs.store import RunFolder
 
 
@@ -22,7 +22,7 @@ def write_report(run: RunFolder, facts: RunFacts, *, pictures: bool = True) -> P
 
 def write_elsewhere(facts: RunFacts, path: Path) -> Path:
     """To a file that the user named, with pictures in a folder beside it: `mine.md`, `mine/`."""
-    place = users_place(path)
+    place = named_file(path)
     folder = place.with_name(place.stem if place.suffix else f"{place.name}-pictures")
     drawn = draw_pictures(facts, folder)
     write_atomic(place, markdown(facts, drawn, folder.name, in_run=False))

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from gymnast.errors import GymnastError, MissingExtra, did_you_mean
 from gymnast.metrics.csv_file import format_cell, read_header, read_metrics
-from gymnast.runs.files import open_new, remove, users_place, write_failed
+from gymnast.runs.files import named_file, open_new, remove, write_failed
 from gymnast.runs.store import RunFolder
 
 Format = Literal["csv", "parquet"]
@@ -35,7 +35,7 @@ def export_metrics(run: RunFolder, output: Path | None, form: str | None, *, for
     columns = read_header(run.metrics_path)
     if not rows:
         raise GymnastError(f"run {run.id} has no metrics: a row is written after each update")
-    path = users_place(path)
+    path = named_file(path)
     tmp = path.with_name(f".{path.name}.tmp")
     try:
         with open_new(tmp) as file:

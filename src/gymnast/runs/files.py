@@ -206,6 +206,13 @@ def users_place(path: Path) -> Path:
     return path.parent.resolve() / path.name
 
 
+def named_file(path: Path) -> Path:
+    """The place of a file that the user named to be written; GymnastError if its folder is not there."""
+    if not path.absolute().parent.is_dir():
+        raise GymnastError(f"{path}: there is no folder {path.absolute().parent}")
+    return users_place(path)
+
+
 def fsync_folder(folder: Path) -> None:
     """Make renames and removals in `folder` survive a power cut."""
     if os.name == "nt":  # Windows cannot open a folder, and keeps its names by itself

@@ -23,7 +23,7 @@ _OBEYED = re.compile(
 )
 _OBEYED_IN_LINES = re.compile(_OBEYED.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
 PIPE_COLUMNS = 160  # a pipe has room for whole rows
-_STYLES = {"bold": "1", "red": "31", "green": "32", "yellow": "33"}
+_STYLES = {"bold": "1", "red": "31", "green": "32", "magenta": "35"}  # yellow cannot be read on white
 
 
 def escaped(text: str, *, lines: bool = False) -> str:
@@ -44,7 +44,7 @@ def echo(
     *,
     err: bool = False,
     end: str = "\n",
-    style: Literal["bold", "red", "green", "yellow"] | None = None,
+    style: Literal["bold", "red", "green", "magenta"] | None = None,
     wrap: bool = False,
 ) -> None:
     """Print lines of text; a style only where colours are wanted. `wrap` is for prose: on a terminal its

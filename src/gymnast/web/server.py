@@ -124,7 +124,7 @@ def announce(server: PageServer, what: str, fragment: str = "") -> str:
         echo(
             "other machines can reach it with the password, which crosses the network unencrypted; ssh -L"
             " is safer",
-            style="yellow",
+            style="magenta",
             wrap=True,
         )
     echo("Ctrl-C ends it")

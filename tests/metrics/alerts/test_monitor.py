@@ -63,6 +63,22 @@ def test_an_alert_is_raised_at_the_second_hit_and_cleared_at_the_third_miss() ->
     assert not fed([5, 0, 5, 0, 5]).raised()
 
 
+def test_an_alert_that_is_less_than_it_was_is_told_with_its_present_numbers() -> None:
+    def graded(look: Look) -> Finding | None:
+        value = look.mean("train/kl", 1) or 0.0
+        return Finding("critical" if value > 4 else "info", f"KL {value:g}") if value > 1 else None
+
+    rule = dataclasses.replace(RULE, check=graded, advise=lambda look: f"at {look.step}")
+    monitor = fed([5, 5, 2, 3], rule)
+    (alert,) = monitor.active()
+    assert (alert.severity, alert.message, alert.advice, alert.count) == ("info", "KL 3", "at 400", 3)
+    (worst,) = monitor.raised()
+    assert (worst.severity, worst.message, worst.advice, worst.count) == ("critical", "KL 5", "at 200", 3)
+    resumed = fed([], rule)
+    resumed.load_state(monitor.state())
+    assert (resumed.active(), resumed.raised()) == ((alert,), (worst,))
+
+
 def test_a_solved_run_and_the_end_of_a_schedule_close_the_gates() -> None:
     solved = dataclasses.replace(RULE, unless_solved=True)
     assert fed([5, 5], solved).active()

@@ -30,9 +30,11 @@ SETTINGS: dict[str, Any] = {
     "stop.eval_return": None,
     "video": {"record": "every", "max_steps": 8, "episodes": 1},
     "env.kwargs": {"render_mode": "${RENDER_MODE_OF_TEST}"},
-    "sinks": [{"name": "wandb", "mode": "offline", "project": "cartpole", "tags": ["small", "test"]}],
 }
+WANDB = {"name": "wandb", "mode": "offline", "project": "cartpole", "tags": ["small", "test"]}
 TRACKIO = "trackio"
+PATIENCE = 600.0  # seconds, of which a machine that is not busy needs a few
+pytestmark = pytest.mark.timeout(2 * PATIENCE)
 BESIDE = ("checkpoint/", "video/", "distribution/")  # what trackers get that is not in metrics.csv
 
 
@@ -54,8 +56,15 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tracked]:
         patch.setenv("WANDB_API_KEY", "")
         patch.setenv("RENDER_MODE_OF_TEST", "rgb_array")
         others = ["tensorboard", *(["trackio"] if _has_trackio() else [])]
+        sinks = [
+            sink | {"finish_seconds": PATIENCE} for sink in (WANDB, *({"name": each} for each in others))
+        ]
         run = api.train(
-            "CartPole-v1:ppo", overrides=SETTINGS, max_env_steps=640, runs_dir=folder / "runs", track=others
+            "CartPole-v1:ppo",
+            overrides=SETTINGS | {"sinks": sinks},
+            max_env_steps=640,
+            runs_dir=folder / "runs",
+            track=others,
         )
         first, known = wandb_file.wandb_file(run.folder.path), _kept(run)
         rows_before = len(run.metrics())

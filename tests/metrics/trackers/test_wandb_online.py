@@ -24,7 +24,8 @@ SETTINGS: dict[str, Any] = {
     "eval.every": 0,
     "stop.eval_return": None,
 }
-SLOW = [pytest.param(manner, marks=pytest.mark.slow) for manner in ("rubbish", "empty", "refuses")]
+PATIENCE = 600.0  # seconds, of which a machine that is not busy needs a few
+pytestmark = pytest.mark.timeout(2 * PATIENCE)
 BY_THE_CLOCK = ("time/", "alert/")
 
 
@@ -47,7 +48,7 @@ def test_wandb_server_receives_every_row_and_a_resume_appends(
 ) -> None:
     with wandb_server() as server:
         monkeypatch.setenv("WANDB_BASE_URL", server.url)
-        run = _train(tmp_path, finish_seconds=60)
+        run = _train(tmp_path, finish_seconds=PATIENCE)
         run = api.resume(run, max_env_steps=896, runs_dir=tmp_path)
     assert "warning" not in run.folder.log_path.read_text()
     rows = run.metrics()
@@ -99,7 +100,7 @@ def test_wandb_without_login_is_one_warning_with_the_way_out(
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("WANDB_API_KEY", "WANDB_BASE_URL", "WANDB_MODE", "NETRC"):
         monkeypatch.delenv(name, raising=False)
-    run = _train(tmp_path / "runs", finish_seconds=30.0)
+    run = _train(tmp_path / "runs", finish_seconds=PATIENCE)
     assert run.outcome.status == "finished"
     (line,) = [line for line in run.folder.log_path.read_text().splitlines() if "wandb" in line]
     assert line.endswith(

@@ -25,10 +25,12 @@ def _kl_high(look: Look) -> Finding | None:
         if kl <= limit:
             return None
         text = f"KL is {kl:.3g} (mean of 5 updates), above 1.5 × target_kl = {limit:.3g}"
-        return Finding("critical" if kl > max(0.2, 4 * limit) else "warning", text)
+        return Finding("critical" if kl > max(0.2, 4 * limit) and not above_start(look) else "warning", text)
     limit = 0.2 if kl > 0.2 else 0.05 if kl > 0.05 else 0.02
-    severity = {0.2: "critical", 0.05: "warning", 0.02: "info"}[limit]
-    return Finding(severity, f"KL is {kl:.3g} (mean of 5 updates), above {limit}")  # type: ignore[arg-type]
+    text = f"KL is {kl:.3g} (mean of 5 updates), above {limit}"
+    if limit == 0.2 and not above_start(look):  # a policy that has learned with such steps is not lost
+        return Finding("critical", text)
+    return Finding("warning" if kl > 0.05 else "info", text)
 
 
 def _kl_low(look: Look) -> Finding | None:
@@ -151,9 +153,9 @@ RULES = (
         id="kl.high",
         group="policy update",
         metric="train/kl",
-        reads=("train/kl", "opt/target_kl", "opt/lr", "opt/n_epochs"),
-        when="mean KL of 5 updates is above 0.02 (info), 0.05 (warning) or 0.2 (critical); with "
-        "algo.target_kl, above 1.5 × it (warning)",
+        reads=("train/kl", "train/return/std", "opt/target_kl", "opt/lr", "opt/n_epochs"),
+        when="mean KL of 5 updates is above 0.02 (info), 0.05 (warning) or, while the score is no better "
+        "than at the start, 0.2 (critical); with algo.target_kl, above 1.5 × it (warning)",
         means="Each update moves the policy further than its samples can justify. Learning may still work, "
         "but it is unstable and may collapse. Usually the learning rate is too high, or there are too many "
         "epochs.",
@@ -163,7 +165,9 @@ RULES = (
             look.lower("algo.n_epochs", 0.5),
             "" if look.last("opt/target_kl") else look.facts.suggest("algo.target_kl", 0.02),
         ),
-        source="The 37 implementation details of PPO: generally below 0.02; Spinning Up stops at 1.5 × it",
+        source="The 37 implementation details of PPO: generally below 0.02; Spinning Up stops at 1.5 × it. "
+        "Measured: CartPole with a rate of 0.03 has 0.07 to 0.5 and still learns; a run of Pendulum-v1:ppo "
+        "that had 0.2 on its way ended with the usual score",
     ),
     AlertRule(
         id="kl.low",

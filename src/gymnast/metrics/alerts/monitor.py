@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,9 @@ class _Record:
     metric: str = ""
     message: str = ""  # of the worst
     advice: str = ""
+    metric_now: str = ""  # as it holds now; empty: as the worst
+    message_now: str = ""
+    advice_now: str = ""
 
 
 class Monitor:
@@ -100,15 +103,13 @@ class Monitor:
             look.solved = row.get("time/episodes", 0) >= _EPISODES and score >= look.facts.solved_at
 
     def active(self) -> tuple[Alert, ...]:
-        """Those that hold now, with their present severity."""
+        """Those that hold now, with their present severity and numbers."""
         return self._since_check()[0]
 
     def _since_check(self) -> tuple[tuple[Alert, ...], dict[str, float]]:
         """The alerts that hold, and how many; only a check changes them, and most updates have none."""
         if self._found is None:
-            active = (
-                _alert(id_, record, record.now) for id_, record in self._records.items() if record.active
-            )
+            active = (_now(id_, record) for id_, record in self._records.items() if record.active)
             counts = dict.fromkeys(SEVERITIES, 0)
             for rule in self._rules:
                 record = self._records[rule.id]
@@ -119,9 +120,7 @@ class Monitor:
 
     def raised(self) -> tuple[Alert, ...]:
         """All since the run began, by id, with the worst severity of each."""
-        return tuple(
-            _alert(id_, record, record.severity) for id_, record in self._records.items() if record.count
-        )
+        return tuple(_worst(id_, record) for id_, record in self._records.items() if record.count)
 
     def metrics(self) -> dict[str, float]:
         """Active alerts by severity; not those that depend on the clock."""
@@ -165,9 +164,13 @@ class Monitor:
             worse = SEVERITIES.index(found.severity) > SEVERITIES.index(record.severity)
             if not record.count:
                 record.first_step = look.step
+            metric, advice = found.metric or rule.metric, rule.advise(look)
             if worse or not record.count or found.severity == record.severity:
-                record.message, record.advice = found.message, rule.advise(look)
-                record.metric = found.metric or rule.metric
+                record.metric, record.message, record.advice = metric, found.message, advice
+                metric = message = advice = ""
+            else:
+                message = found.message
+            record.metric_now, record.message_now, record.advice_now = metric, message, advice
             record.severity = found.severity if worse or not record.count else record.severity
             record.active, record.now = True, found.severity
             record.count += 1
@@ -228,16 +231,30 @@ class Monitor:
                 self._records[id_] = _Record(**values)
 
 
-def _alert(id_: str, record: _Record, severity: Severity) -> Alert:
+def _worst(id_: str, record: _Record) -> Alert:
     return Alert(
         id_,
-        severity,
+        record.severity,
         record.metric,
         record.message,
         record.advice,
         record.count,
         record.first_step,
         record.last_step,
+    )
+
+
+def _now(id_: str, record: _Record) -> Alert:
+    """As it holds now, which may be less than it was."""
+    worst = _worst(id_, record)
+    if not record.message_now:
+        return replace(worst, severity=record.now)
+    return replace(
+        worst,
+        severity=record.now,
+        metric=record.metric_now,
+        message=record.message_now,
+        advice=record.advice_now,
     )
 
 
