@@ -176,6 +176,13 @@ def test_where_everything_fails_the_sweep_stops(tmp_path: Path) -> None:
     assert find_sweep(tmp_path, "@last").read().status == "failed"
 
 
+def test_a_metric_that_the_preset_does_not_have_ends_the_sweep_at_once(tmp_path: Path) -> None:
+    with pytest.raises(RunFailed, match=r"the preset's own run \S+ .*has no env/obs/saturated"):
+        swept(objective="env/obs/saturated", trials=20, workers=1, runs_dir=tmp_path)
+    state = find_sweep(tmp_path, "@last").read()
+    assert (state.status, len(state.trials)) == ("failed", 1)
+
+
 DRIVER = """
 import sys
 from gymnast import api
