@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ LONG = {**SETTINGS, "budget.env_steps": 40_000_000}
 SMALL = Wishes(cores=1.0, memory=1024)
 RATE = dollars_per_hour(1.0, 1024, None)
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 def executor(runs: Path, workers: int = 2, wishes: Wishes = SMALL, **more: Any) -> ModalExecutor:
@@ -43,7 +44,8 @@ def executor(runs: Path, workers: int = 2, wishes: Wishes = SMALL, **more: Any) 
 def until(pool: ModalExecutor, condition: Callable[[dict[str, TrialState]], Any]) -> dict[str, TrialState]:
     """The last state of each trial, once they are as wanted."""
     seen: dict[str, TrialState] = {}
-    for _ in range(400):
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
         seen |= {state.run_id: state for state in pool.poll(0.5)}
         if condition(seen):
             return seen

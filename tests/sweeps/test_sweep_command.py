@@ -19,11 +19,12 @@ def gymnast(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
 
+@pytest.mark.timeout(600)
 def test_from_a_preset_to_a_config_that_trains(tmp_path: Path) -> None:
     args = ["CartPole-v1:ppo", *SMALL, "--trials", "2", "--method", "random", "--race-seeds", "0"]
     done = gymnast("sweep", *args, "--test-seeds", "0", "--json", cwd=tmp_path)
@@ -114,7 +115,7 @@ def test_without_optuna_bayes_names_the_extra(tmp_path: Path) -> None:
         "main(['sweep', 'CartPole-v1:ppo', '--method', 'bayes'])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=110, check=False
     )
     assert done.returncode == 2
     assert "gymnast[sweep]" in done.stderr
@@ -124,7 +125,7 @@ def test_help_costs_little() -> None:
     code = "import sys; from gymnast.cli.app import main\ntry:\n    main(['sweep', '--help'])\nfinally:\n    "
     code += "assert not {'numpy', 'optuna', 'rich'} & set(sys.modules), 'heavy'"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=110, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "gymnast sweep resume @last" in done.stdout
