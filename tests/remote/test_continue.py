@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -194,6 +195,11 @@ def test_other_settings_are_refused_by_name(tmp_path: Path) -> None:
         train(tmp_path, overrides={"algo.gamma": 0.5})
     assert "gymnast train --resume job-1 algo.gamma=0.5" in str(refused.value)
     assert refused.value.exit_code == 2
+    lr = {"kind": "linear", "start": 0.004, "end": 0.0}
+    with pytest.raises(GymnastError, match=r"algo\.lr is .*budget\.env_steps is 4000, not 5000") as refused:
+        train(tmp_path, 5000, overrides={"algo.lr": lr})
+    *_, command = str(refused.value).partition("gymnast train --resume job-1 ")
+    assert shlex.split(command) == [f"algo.lr={lr}", "budget.env_steps=5000"]  # as it may be pasted
     assert run.folder.config_path.read_text() == text
 
 
