@@ -13,6 +13,8 @@ from gymnast.training.requests import Request
 from gymnast.training.run.keys import TerminalKeys
 from training.conftest import PressAt
 
+pytestmark = pytest.mark.timeout(400)  # three processes and more for each run
+
 
 def stop_after(updates: int) -> TerminalKeys:
     return PressAt({updates: Request.STOP})

@@ -70,7 +70,7 @@ def test_something_else_at_the_address_is_refused(
         overrides = {"cluster.on": "ray", "cluster.address": f"127.0.0.1:{server.getsockname()[1]}"}
         with pytest.raises(GymnastError, match="something else listens there"):
             api.train("CartPole-v1:ppo", overrides=overrides, runs_dir=tmp_path / "runs")
-        thread.join(10)
+        thread.join(60)
     assert not (tmp_path / "runs").exists()
 
 

@@ -49,7 +49,7 @@ def hello(**changes: object) -> bytes:
     return frame(json.dumps(said | {"envs": None} | changes).encode())
 
 
-def soon(seconds: float = 10.0) -> float:
+def soon(seconds: float = 60.0) -> float:
     return time.monotonic() + seconds
 
 
@@ -57,7 +57,7 @@ def is_let_in(listener: Listener) -> bool:
     """Whether an actor that has the token gets in."""
     wire = Wire(dial(listener))
     greet_learner(wire, TOKEN, "mine", None, soon())
-    arrived = listener.take(1, 5)
+    arrived = listener.take(1, 60)
     wire.close()
     return arrived is not None
 
@@ -212,7 +212,7 @@ def test_who_says_next_to_nothing_is_let_go_in_time(
     listener: Listener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A byte now and then keeps no connection open, and actors get in beside it."""
-    monkeypatch.setattr(remote_listener, "_GREETING_SECONDS", 0.6)
+    monkeypatch.setattr(remote_listener, "_GREETING_SECONDS", 3.0)
     with dial(listener) as slow:
         began = time.monotonic()
         closed = False
@@ -226,7 +226,7 @@ def test_who_says_next_to_nothing_is_let_go_in_time(
             if len(caplog.messages) == 0 and time.monotonic() - began < 0.2:
                 assert is_let_in(listener)
         assert closed
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30
     assert "breaks off" in logged(caplog, "refused an actor")
 
 
@@ -336,6 +336,6 @@ def test_reading_stops_at_the_deadline() -> None:
     wire._readable.register(ours, select.POLLIN)
     with pytest.raises(WireError, match="breaks off"):
         wire.read([memoryview(bytearray(8))], time.monotonic() + 0.2)
-    assert 0.15 < time.monotonic() - began < 5
+    assert 0.15 < time.monotonic() - began < 30
     ours.close()
     theirs.close()

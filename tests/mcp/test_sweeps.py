@@ -22,7 +22,7 @@ def own(tmp_path: Path) -> Serving:
     return Serving(runs_dir=tmp_path / "runs", most_running=2)
 
 
-def watched(serving: Serving, sweep: str, seconds: float = 150) -> dict[str, Any]:
+def watched(serving: Serving, sweep: str, seconds: float = 300) -> dict[str, Any]:
     """What a sweep is once it is not under way any more."""
     until = time.monotonic() + seconds
     now = call(serving, "watch_sweep", sweep=sweep, wait_seconds=5)
@@ -32,6 +32,7 @@ def watched(serving: Serving, sweep: str, seconds: float = 150) -> dict[str, Any
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_sweep_is_stopped_resumed_and_ends_with_a_verdict(own: Serving) -> None:
     order = {"reference": "CartPole-v1:ppo", "overrides": QUICK, "trials": 3, "max_env_steps": 1024}
     started = call(own, "start_sweep", **order)

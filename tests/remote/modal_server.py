@@ -145,7 +145,7 @@ class FakeModal:
 
     # What a test does to it
 
-    def wait_for(self, condition: Callable[[], Any], seconds: float = 150) -> Any:
+    def wait_for(self, condition: Callable[[], Any], seconds: float = 300) -> Any:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if result := condition():

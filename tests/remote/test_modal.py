@@ -17,16 +17,20 @@ pytest.importorskip("modal")
 from gymnast import api
 from gymnast.errors import GymnastError
 from gymnast.metrics.csv_file import read_columns
+from gymnast.runs import registry
 from gymnast.runs.checkpoint import list_checkpoints
 from gymnast.runs.store import RunFolder
+from gymnast.training.run.start_or_continue import outcome_of
+from gymnast.trials.leg import train_leg
+from gymnast.trials.trial import Trial
 from remote.modal_server import PENDING, SUCCESS, TERMINATED, TIMEOUT, FakeModal
 from remote.small_runs import SETTINGS
 from training.compare_runs import difference, end_of, rows_of
 from wandb_server import wandb_server
 
-LONG = 40_000_000
+LONG = 40_000_000  # such runs are stopped when they are far enough: nothing depends on how fast they are
 pytestmark = pytest.mark.timeout(
-    400
+    900
 )  # containers are processes that import everything: slow on a busy machine
 
 
@@ -39,6 +43,17 @@ def start(runs: Path, env_steps: int = 20_000, **options: Any) -> Any:
 def whole(folder: Path, env_steps: int) -> api.Run:
     """The same run, trained here without a stop."""
     return api.train("CartPole-v1:ppo", overrides=SETTINGS, max_env_steps=env_steps, runs_dir=folder)
+
+
+def same_so_far(folder: Path, arrived: RunFolder) -> None:
+    """What came of a LONG run has the bits of one that was trained here, as far, without a stop."""
+    env_steps = list_checkpoints(arrived)[-1].env_steps
+    settings = {**SETTINGS, "budget.env_steps": LONG}
+    trial = Trial("whole", "CartPole-v1:ppo", settings, stop_at=env_steps)
+    ended = train_leg(trial, folder, lambda steps: None, lambda: False)
+    assert (ended.status, ended.env_steps) == ("paused", env_steps)
+    here = RunFolder(folder / "whole")
+    same(api.Run(here, outcome_of(registry.entry_of(here))), arrived)
 
 
 def same(first: api.Run, second: RunFolder) -> None:
@@ -86,8 +101,8 @@ def test_start_list_logs_and_pull(modal: FakeModal, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_machines_that_are_taken_away(modal: FakeModal, tmp_path: Path) -> None:
     """Interrupted once, killed once: the same input arrives on another machine, which resumes."""
-    runs, env_steps = tmp_path / "runs", 800_000  # long enough that a busy machine is taken away in time
-    run = start(runs, env_steps, run_id="pole-2")
+    runs = tmp_path / "runs"
+    run = start(runs, LONG, run_id="pole-2")
     call = modal.calls[run.call]
     modal.wait_for(lambda: steps_saved(modal, "pole-2") > 10_000)
     modal.take_machine_away(call, signal.SIGINT)
@@ -98,10 +113,13 @@ def test_machines_that_are_taken_away(modal: FakeModal, tmp_path: Path) -> None:
     )
     modal.wait_for(lambda: steps_saved(modal, "pole-2") > saved + 10_000)
     modal.take_machine_away(call, signal.SIGKILL)
-    modal.wait_for(lambda: call.status == SUCCESS)
+    modal.wait_for(lambda: call.containers == 3)
+    saved = steps_saved(modal, "pole-2")
+    modal.wait_for(lambda: steps_saved(modal, "pole-2") > saved)
+    assert api.stop_remote(runs_dir=runs).status == "stopped"
     assert call.containers == 3
     assert api.remote_run(runs_dir=runs).state.attempts == 3
-    same(whole(tmp_path / "whole", env_steps), RunFolder(api.pull_remote(runs_dir=runs).path))
+    same_so_far(tmp_path / "whole", RunFolder(api.pull_remote(runs_dir=runs).path))
 
 
 @pytest.mark.slow
@@ -114,11 +132,15 @@ def test_one_run_at_wandb_through_every_machine(
         monkeypatch.setenv("WANDB_API_KEY", "a" * 40)
         monkeypatch.setenv("WANDB_PROJECT", "gymnast")
         monkeypatch.setenv("WANDB_BASE_URL", server.url)
-        run = start(runs, 800_000, run_id="pole-w", track=["wandb"])
+        few_rows = {"algo.n_steps": 256}
+        run = start(runs, LONG, run_id="pole-w", track=["wandb"], overrides=few_rows)
         call = modal.calls[run.call]
         modal.wait_for(lambda: steps_saved(modal, "pole-w") > 4_000)
         modal.take_machine_away(call, signal.SIGINT)
-        modal.wait_for(lambda: call.status == SUCCESS)
+        modal.wait_for(lambda: call.containers == 2)
+        saved_first = steps_saved(modal, "pole-w")
+        modal.wait_for(lambda: steps_saved(modal, "pole-w") > saved_first)
+        assert api.stop_remote(runs_dir=runs).status == "stopped"
     assert call.containers == 2
     (secret,) = modal.secrets.values()
     assert secret["WANDB_API_KEY"] == "a" * 40, (
@@ -134,14 +156,15 @@ def test_one_run_at_wandb_through_every_machine(
 @pytest.mark.slow
 def test_out_of_time_it_starts_itself_again(modal: FakeModal, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    run = start(runs, 300_000, run_id="pole-3", attempt=2)
+    run = start(runs, LONG, run_id="pole-3", attempt=2, max_duration=20)
     lines = list(api.remote_logs(follow=True, runs_dir=runs))
-    assert any("finished" in line for line in lines), "followed through every call"
+    assert any("resumes from step" in line for line in lines), "followed through every call"
     assert all(call.status == SUCCESS for call in modal.calls.values())
     entry = api.remote_run(runs_dir=runs)
+    assert entry.status == "limit"
     assert entry.state.attempts == len(modal.calls) >= 2
     assert entry.state.call != run.call
-    same(whole(tmp_path / "whole", 300_000), RunFolder(api.pull_remote(runs_dir=runs).path))
+    same_so_far(tmp_path / "whole", RunFolder(api.pull_remote(runs_dir=runs).path))
 
 
 @pytest.mark.slow
@@ -149,9 +172,8 @@ def test_time_out_of_a_container_is_another_attempt(modal: FakeModal, tmp_path: 
     modal.timeout = 10.0
     run = start(tmp_path / "runs", LONG, run_id="pole-4", max_duration=600)
     call = modal.calls[run.call]
-    modal.wait_for(lambda: call.containers >= 3)
+    modal.wait_for(lambda: call.containers >= 3 and steps_saved(modal, "pole-4") > 2000)
     saved = steps_saved(modal, "pole-4")
-    assert saved > 2000
     assert any(
         f"resumes from step {step:,}" in text for _, text in call.logs for step in range(256, saved, 256)
     )
@@ -211,7 +233,7 @@ def test_limit_of_time_and_cost(modal: FakeModal, tmp_path: Path) -> None:
     modal.wait_for(lambda: modal.calls[run.call].status == SUCCESS)
     entry = api.remote_run(runs_dir=runs)
     assert entry.status == "limit"
-    assert 5 < entry.state.seconds < 40
+    assert 5 < entry.state.seconds < 100
     assert steps_saved(modal, "pole-6") == entry.state.env_steps > 0
     more = start(runs, LONG, run_id="pole-6", max_duration=6, continued=True)  # spent already
     modal.wait_for(lambda: modal.calls[more.call].status == SUCCESS)

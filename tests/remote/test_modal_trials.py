@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,17 +34,22 @@ LONG = {**SETTINGS, "budget.env_steps": 40_000_000}
 SMALL = Wishes(cores=1.0, memory=1024)
 RATE = dollars_per_hour(1.0, 1024, None)
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 def executor(runs: Path, workers: int = 2, wishes: Wishes = SMALL, **more: Any) -> ModalExecutor:
     return ModalExecutor(workers, runs, wishes=wishes, example=Trial("example", PRESET, SETTINGS), **more)
 
 
-def until(pool: ModalExecutor, condition: Callable[[dict[str, TrialState]], Any]) -> dict[str, TrialState]:
-    """The last state of each trial, once they are as wanted."""
-    seen: dict[str, TrialState] = {}
-    for _ in range(400):
+def until(
+    pool: ModalExecutor,
+    condition: Callable[[dict[str, TrialState]], Any],
+    seen: dict[str, TrialState] | None = None,
+) -> dict[str, TrialState]:
+    """The last state of each trial, once they are as wanted. `seen`: what was said of them before."""
+    seen = {} if seen is None else seen
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
         seen |= {state.run_id: state for state in pool.poll(0.5)}
         if condition(seen):
             return seen
@@ -67,14 +73,14 @@ def test_legs_end_where_they_should_and_a_crash_costs_itself(modal: FakeModal, t
         assert RunFolder(runs / "leg-1").origin_path.is_file(), "it came here"
 
         pool.submit(Trial("leg-1", PRESET, SETTINGS))
-        until(pool, lambda seen: seen.get("long-1", TrialState("", "queued")).env_steps)
+        seen = until(pool, lambda seen: seen.get("long-1", TrialState("", "queued")).env_steps)
         psutil = pytest.importorskip("psutil")
         (long,) = [
             call for call in modal.calls.values() if call.status == PENDING and b"long-1" in wanted(call)
         ]
         for child in psutil.Process(long.process.pid).children():
             child.kill()
-        seen = until(pool, ended("leg-1", "long-1"))
+        until(pool, ended("leg-1", "long-1"), seen)
         assert seen["leg-1"].status == "finished"
         assert (seen["long-1"].status, "killed" in seen["long-1"].message) == ("lost", True)
         assert long.containers == 1, "whoever ordered it decides what is next"

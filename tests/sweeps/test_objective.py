@@ -95,7 +95,7 @@ def test_other_objectives(run: RunFolder) -> None:
 def test_any_metric_by_its_last_value(run: RunFolder) -> None:
     found = measure(run, objective("eval/return/mean"), ended=True)
     assert found.value == score_auc.curve_of(run).evals[-1][2]  # type: ignore[union-attr]
-    assert measure(run, objective("train/kl" if False else "eval/return/max"), ended=True).value is not None
+    assert measure(run, objective("eval/return/max"), ended=True).value is not None
 
 
 def test_values_at_a_step_use_nothing_later(run: RunFolder) -> None:
@@ -113,6 +113,8 @@ def test_a_metric_that_does_not_exist_is_refused() -> None:
         check_name("eval/retrn/mean")
     with pytest.raises(GymnastError, match="must be maximize or minimize"):
         check_name("eval/return/mean", "up")
+    with pytest.raises(GymnastError, match=r"which way is better\? .* goal: maximize"):
+        check_name("train/entropy")
     with pytest.raises(GymnastError, match="to be maximized"):
         check_name("score_auc", "minimize")
     assert check_name("eval/return/mean") == "maximize"

@@ -19,11 +19,12 @@ def gymnast(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
 
+@pytest.mark.timeout(600)
 def test_from_a_preset_to_a_config_that_trains(tmp_path: Path) -> None:
     args = ["CartPole-v1:ppo", *SMALL, "--trials", "2", "--method", "random", "--race-seeds", "0"]
     done = gymnast("sweep", *args, "--test-seeds", "0", "--json", cwd=tmp_path)
@@ -78,12 +79,15 @@ FILE = "command: [gymnast, train, CartPole-v1:ppo]\nparameters:\n  algo.gamma: {
             "",
             "--on mars: there is no such place; it is local, ray, modal",
         ),
+        (["CartPole-v1:ppo", "--on", "ray://10.0.0.5:6379"], "", "RAY_ADDRESS=10.0.0.5:6379"),
+        (["CartPole-v1:ppo", "--objective", "explore/explained_variance"], "", "it comes with explore.name"),
         (["CartPole-v1:ppo", "--trials", "0"], "", "greater than or equal to 1"),
         (["CartPole-v1:ppo", "--method", "grid"], "", "needs a list of values"),
         (["sweep.yaml"], FILE + "metod: grid\n", "metod: unknown key"),
         (["sweep.yaml"], FILE.replace("0.99", "0.5"), "must be less than max"),
         (["sweep.yaml"], FILE.replace("gamma", "gama"), "algo.gamma"),
         (["sweep.yaml"], FILE + "metric: {name: no/such}\n", "no/such"),
+        (["sweep.yaml"], FILE + "metric: {name: task/pong/return/mean}\n", "it comes with env.mix"),
         (["sweep.yaml"], "parameters:\n  algo.gamma: {min: 0.9, max: 0.99}\n", "does not say what to train"),
         (["nothing.yaml"], "", "no such file"),
         ([], "", "Usage"),
@@ -111,7 +115,7 @@ def test_without_optuna_bayes_names_the_extra(tmp_path: Path) -> None:
         "main(['sweep', 'CartPole-v1:ppo', '--method', 'bayes'])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=110, check=False
     )
     assert done.returncode == 2
     assert "gymnast[sweep]" in done.stderr
@@ -121,7 +125,7 @@ def test_help_costs_little() -> None:
     code = "import sys; from gymnast.cli.app import main\ntry:\n    main(['sweep', '--help'])\nfinally:\n    "
     code += "assert not {'numpy', 'optuna', 'rich'} & set(sys.modules), 'heavy'"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=110, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "gymnast sweep resume @last" in done.stdout

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,9 +18,10 @@ def runs(tmp_path: Path) -> Path:
 def until_ended() -> Callable[..., dict[str, TrialState]]:
     """Poll until all of these trials have ended; the states in which they did."""
 
-    def wait(pool: Executor, *run_ids: str, polls: int = 200) -> dict[str, TrialState]:
+    def wait(pool: Executor, *run_ids: str, seconds: float = 250.0) -> dict[str, TrialState]:
         ended: dict[str, TrialState] = {}
-        for _ in range(polls):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
             ended |= {state.run_id: state for state in pool.poll(0.5) if state.ended}
             if set(run_ids) <= set(ended):
                 return ended

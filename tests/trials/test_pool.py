@@ -27,6 +27,7 @@ SMALL: dict[str, Any] = {
 }
 Wait = Callable[..., dict[str, TrialState]]
 ENVS = "trials.breaking_envs:Breaking"
+pytestmark = pytest.mark.timeout(300)  # processes start slowly on a busy machine
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +40,7 @@ def breaking(run_id: str, how: str, **more: Any) -> Trial:
         **SMALL, "env.n_envs": 2, "env.backend": "sync", "algo.n_steps": 64, "algo.batch_size": 64,
         "env.kwargs": {"how": how, "after": 400, **more}, "eval.every": 0,
     }  # fmt: skip
-    return Trial(run_id, ENVS, settings, no_progress_limit=3.0 if how == "hang" else None)
+    return Trial(run_id, ENVS, settings, no_progress_limit=10.0 if how == "hang" else None)
 
 
 def test_trials_are_trained_one_after_the_other(runs: Path, until_ended: Wait) -> None:
@@ -90,7 +91,7 @@ def test_a_trial_that_hangs_is_ended(runs: Path, until_ended: Wait) -> None:
         pool.submit(Trial("sound", PRESET, SMALL))
         ended = until_ended(pool, "stuck", "sound")
     assert ended["stuck"].status == "failed"
-    assert "no update for 3 s" in ended["stuck"].message
+    assert "no update for 10 s" in ended["stuck"].message
     assert "the last words" in ended["stuck"].message
     assert ended["sound"].status == "finished"
 
@@ -152,7 +153,7 @@ def test_workers_die_with_a_driver_that_is_killed(runs: Path, tmp_path: Path) ->
     driver.send_signal(signal.SIGKILL)
     driver.wait()
     driver.stdout.close()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 100
     while _lives(worker) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not _lives(worker)

@@ -32,6 +32,7 @@ def ray(runs: Path) -> Iterator[RayExecutor]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.xdist_group("ray")
 def test_trials_legs_crashes_and_stops_on_ray(ray: RayExecutor, runs: Path, until_ended: Wait) -> None:
     settings = {

@@ -192,12 +192,12 @@ class Driver:
         else:
             run.status, run.message = "paused" if seen.status == "paused" else "finished", seen.message
         if run.status in ("finished", "pruned", "paused"):
-            self._measure(run)
+            self._measure(trial, run)
         if run.stage == "search" and all(other.status in (*ENDED, "paused") for other in trial.of("search")):
             self._search.tell(trial)
         self._refuse_to_go_on()
 
-    def _measure(self, run: RunRecord) -> None:
+    def _measure(self, trial: TrialRecord, run: RunRecord) -> None:
         """The numbers of a run that has ended, from its folder."""
         folder, objective = self._folder(run), self.state.plan.objective
         found = measure(folder, objective, ended=run.status == "finished")
@@ -206,7 +206,13 @@ class Driver:
         if run.status == "paused":
             run.rungs.append(value_at(folder, objective, self.state.plan.rungs[len(run.rungs)]))
         elif run.value is None:
+            ended = run.status == "finished"
             run.status, run.message = "failed", f"it has no {objective.name}"
+            if ended and found.value is None and trial.origin == "baseline" and run.stage == "search":
+                raise RunFailed(
+                    f"the preset's own run {run.run_id} was trained to its end and has no {objective.name}, "
+                    "so there is nothing to compare trials with"
+                )
 
     def _look(self) -> None:
         """Give up runs of the search that need not be trained to their end."""

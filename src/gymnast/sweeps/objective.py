@@ -79,7 +79,10 @@ def check_name(name: str, goal: str | None = None) -> Goal:
     if goal is not None:
         return goal  # type: ignore[return-value]
     if spec.better is None:
-        raise GymnastError(f"metric {name}: say which way is better, with goal: maximize or minimize")
+        raise GymnastError(
+            f"metric {name}: which way is better? Say it in a sweep file: "
+            f"metric: {{name: {name}, goal: maximize}}"
+        )
     return "maximize" if spec.better == "higher" else "minimize"
 
 

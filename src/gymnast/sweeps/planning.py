@@ -17,6 +17,7 @@ from gymnast.errors import GymnastError, MissingExtra, did_you_mean
 from gymnast.runs import references
 from gymnast.sweeps.default_space import check_keys, default_space
 from gymnast.sweeps.distributions import UNBOUNDED, grid_of
+from gymnast.sweeps.missing_metric import missing_feature
 from gymnast.sweeps.objective import Objective, check_name
 from gymnast.sweeps.plan import EXECUTORS, METHODS, Plan, Seeds
 from gymnast.sweeps.space import Space
@@ -76,6 +77,7 @@ def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
     _check_ends(reference, fixed, space, dirs, wanted.what)
     method = _method(wanted.method or (file.method if file is not None else None), space)
     objective = _objective(wanted, file, resolved.config, budget)
+    _check_metric(objective.name, resolved.config, space)
     trials = wanted.trials or (file.run_cap if file is not None else None)
     if trials is None:
         trials = space.grid_size() + 1 if method == "grid" else _TRIALS
@@ -224,6 +226,14 @@ def _objective(wanted: Wanted, file: SweepFile | None, config: Config, budget: i
     return Objective(name, direction, target, ceiling, threshold, seconds)
 
 
+def _check_metric(name: str, config: Config, space: Space) -> None:
+    """Raise GymnastError for a metric of a feature that no trial uses."""
+    setting = missing_feature(name, config)
+    section = None if setting is None else setting.partition(".")[0]
+    if section is not None and not any(key.partition(".")[0] == section for key in space.dimensions):
+        raise GymnastError(f"no run of this sweep would have the metric {name}: it comes with {setting}")
+
+
 def _threshold(config: Config) -> float:
     if isinstance(config.stop.eval_return, (int, float)):
         return float(config.stop.eval_return)
@@ -289,6 +299,9 @@ def _workers(executor: str) -> int:
 
 
 def _executor(name: str) -> str:
+    if name.startswith("ray://"):
+        address = name.removeprefix("ray://")
+        raise GymnastError(f"--on {name}: a sweep has the address from RAY_ADDRESS={address}; write --on ray")
     if name not in EXECUTORS:
         meant = did_you_mean(name, EXECUTORS)
         raise GymnastError(f"--on {name}: there is no such place{meant}; it is {', '.join(EXECUTORS)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import os
 import re
+import shlex
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
@@ -105,7 +106,7 @@ def check_same_settings(run: RunFolder, kept: Config, given: Config) -> None:
         return
     shown = [f"{key} is {_shown(theirs.get(key))}, not {_shown(ours.get(key))}" for key in keys[:_MOST_KEYS]]
     more = f", and {len(keys) - _MOST_KEYS} more" if len(keys) > _MOST_KEYS else ""
-    change = f"{keys[0]}={_shown(ours.get(keys[0]))}"
+    change = shlex.join(f"{key}={_text(ours.get(key))}" for key in keys[:_MOST_KEYS])
     raise GymnastError(
         f"run {run.id} was started with other settings: {', '.join(shown)}{more}; nothing was changed."
         f"\nchoose another --run-id for another run, or change this one: gymnast train --resume {run.id}"
@@ -135,4 +136,8 @@ def _was_saved(run: RunFolder) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return "null" if value is None else cut(str(value), 40)
+    return cut(_text(value), 40)
+
+
+def _text(value: Any) -> str:
+    return "null" if value is None else str(value)
