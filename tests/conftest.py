@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -18,6 +19,13 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 os.environ["GYMNAST_STATE_DIR"] = tempfile.mkdtemp(prefix="gymnast-tests-state-")
 atexit.register(shutil.rmtree, os.environ["GYMNAST_STATE_DIR"], ignore_errors=True)
 sys.path.append(str(Path(__file__).parent))  # modules of envs, which worker processes import too
+
+# Tests in the background of a shell or under nohup inherit signals that are ignored, and hand that on to the
+# programs which they start and interrupt; a handler of their own they do not hand on.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 # The machine may be busy with something else: an example's wall time means nothing.
 settings.register_profile("default", deadline=None, max_examples=50)
