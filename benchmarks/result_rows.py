@@ -72,7 +72,7 @@ ROWS = (
     Row("VizDoom-HealthGathering-v0:ppo-raw", 1000, first_seed=11, opt_in=True),
     Row("VizDoom-DefendTheCenter-v0:ppo-raw", 15, first_seed=11, opt_in=True),
     Row("MinAtar/Breakout-v1:ppo", 15),
-    # 10 times the score of random actions (0.51, 0.52, 0.09 and 5.0 by `gymnast audit`); figures to cite are rare
+    # 10 times the score of random actions (`gymnast audit`: 0.51, 0.52, 0.09, 5.0): figures to cite are rare
     Row("MinAtar/Asterix-v1:ppo", 5.1, first_seed=11),
     Row("MinAtar/Freeway-v1:ppo", 5.2, first_seed=11),
     Row("MinAtar/Seaquest-v1:ppo", 0.9, first_seed=11),
