@@ -23,7 +23,7 @@ from gymnast.envs.settings import EnvConfig
         ("FrozenLake-v1", {"kwargs": {"is_slippery": False}}, True),
         ("FrozenLake-v1", {"kwargs": {"is_slippery": False}, "wrappers": ("sticky-actions",)}, False),
         ("CliffWalking-v1", {}, True),
-        ("gymnast/TMaze-v0", {}, False),  # the sign is drawn anew in every episode
+        ("gymnast/TMaze-v0", {}, False),  # the sign is drawn again in every episode
         ("sample_envs:SeedIsIgnored", {}, True),
     ],
 )

@@ -98,7 +98,7 @@ def test_sticky_actions_repeat_what_was_done_as_often_as_was_asked() -> None:
 def test_an_episode_without_progress_is_cut_off(value: str | None) -> None:
     rewards = (1.0, 0.0, 0.0, 2.0, -1.0, 0.5, 0.5, 0.0, 0.0)  # 3 is reached at step 4 and never passed
     env = slides({"name": "no-progress", "steps": 4, "value": value}, rewards=rewards, shape=(2, 2))
-    for _ in range(2):  # an episode starts afresh
+    for _ in range(2):  # an episode starts again
         env.reset(seed=0)
         cut = [env.step(0)[3] for _ in range(8)]
         assert cut == [False] * 7 + [True]

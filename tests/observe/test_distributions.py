@@ -78,7 +78,7 @@ def test_a_file_cut_off_anywhere_loses_its_half_record_alone(
     whole = updates_of(run)
     assert whole == [1, 3, 5][: len(whole)]
     assert len(whole) == 3 if kept == len(content) else len(whole) < 3
-    write(path, range(7, 10))  # a resumed process goes on where the whole records end
+    write(path, range(7, 10))  # a resumed process continues where the whole records end
     assert updates_of(run) == [*whole, 7, 9]
 
 

@@ -76,7 +76,7 @@ def _limited_composer() -> Any:
             self._check()
 
         def _check(self) -> None:
-            deepest = MOST_DEPTH + (len(self._heights) == 1)  # what is around everything is no level
+            deepest = MOST_DEPTH + (len(self._heights) == 1)  # what is around everything is not a level
             if len(self._sizes) - 1 > MOST_DEPTH or self._heights[-1] > deepest:
                 raise TooMuchError(f"nested more than {MOST_DEPTH} deep")
             if self._sizes[-1] > MOST_VALUES:
@@ -110,6 +110,6 @@ def check_values(data: Any) -> None:
             waiting += value
         elif isinstance(value, (bytes, set)):
             kind, instead = ("binary", "text") if isinstance(value, bytes) else ("set", "a list")
-            raise TooMuchError(f"!!{kind} is no value of a setting; write {instead}")
+            raise TooMuchError(f"!!{kind} is not a value of a setting; write {instead}")
         elif isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
             raise TooMuchError(f"a whole number with more than {MOST_DIGITS} digits")

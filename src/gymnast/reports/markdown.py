@@ -176,7 +176,7 @@ def _checkpoints(facts: RunFacts, in_run: bool) -> list[str]:
 
 def _again(facts: RunFacts) -> list[str]:
     run = facts.run.id if RUN_ID.fullmatch(facts.run.id) else "RUN"
-    lines = ["## How to go on", "", "```sh"]
+    lines = ["## How to continue", "", "```sh"]
     lines += [f"gymnast eval {run}/@best --episodes 100"] if facts.checkpoints else []
     lines += (
         [f"gymnast video record {run}/@best", f"gymnast train --resume {run}"] if facts.checkpoints else []

@@ -248,7 +248,7 @@ class Crew:
         return self.n_actors < most and self.fleet.room() > 0
 
     def muster_again(self) -> Arrays:
-        """Deal all rows anew, to as many actors as there is room for; nothing may be in flight."""
+        """Deal all rows again, to as many actors as there is room for; nothing may be in flight."""
         for host in set(self._hosts):
             self.fleet.stop(host)
         return self.muster()

@@ -39,7 +39,7 @@ class Pruner:
     _looked: set[tuple[str, float]] = field(default_factory=set)
 
     def reason(self, run: RunFolder, incumbent: float | None, finished: Sequence[RunFolder]) -> str | None:
-        """Why to give the run up, in words; None: it goes on. `incumbent` is the best value so far."""
+        """Why to give the run up, in words; None: it continues. `incumbent` is the best value so far."""
         measured = measure(run, self.objective, ended=False)
         if cannot_win(measured.bound, incumbent):
             return f"at most {measured.bound:.4g} from here, and {incumbent:.4g} is reached already"

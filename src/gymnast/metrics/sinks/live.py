@@ -30,7 +30,7 @@ DRAW_SECONDS = 0.2  # at least between two draws
 RARELY_SECONDS = 5.0  # at most
 REST = 100  # so many times as long as a draw took, nothing is drawn
 MESSAGE_SECONDS = 5.0
-LOOK_SECONDS = 1.0  # so often the sentence is made anew
+LOOK_SECONDS = 1.0  # so often the sentence is made again
 BELOW_LINES = 8  # of the terminal, for what is printed after the last frame
 _ENDINGS: dict[str, Colour] = {
     "solved": "good",
@@ -205,7 +205,7 @@ class LiveConsole(Console):
         return [*outside.top, *table, *outside.bottom][: max(1, lines - 1)]
 
     def _look(self, now: float) -> None:
-        """Make the sentence anew, if it is time."""
+        """Make the sentence again, if it is time."""
         header = self._header
         if header is None or (now < self._next_look and not self._over):
             return

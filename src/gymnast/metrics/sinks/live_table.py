@@ -39,7 +39,7 @@ class Columns:
 
 
 class Table:
-    """The rows of one run. What is shown is chosen anew only if something was added, or the space changed."""
+    """The rows of one run. What is shown is chosen again only if something was added or the space changed."""
 
     def __init__(self, painter: Painter, figures: Figures, solved_at: float | None) -> None:
         self._painter = painter
