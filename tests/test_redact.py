@@ -117,9 +117,9 @@ def test_no_setting_of_ours_has_a_secret_name() -> None:
 
 
 def test_long_texts_take_no_time() -> None:
-    started = time.perf_counter()
+    started = time.process_time()  # not what other processes take
     for text in ("a" * 200_000, "://" * 50_000, "token" * 40_000, "eyJ" + "a." * 90_000, "sk-" * 60_000):
         redact(text)
         redacted_arguments([f"x={{{text}"])
     redacted_arguments(["x=" + "{a: " * 5000])
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
