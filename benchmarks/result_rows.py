@@ -83,7 +83,8 @@ ROWS = (
     Row("MiniGrid-MultiRoom-N4-S5-v0:ppo", 0, first_seed=11),
     # with an exploration bonus (docs/exploration.md); tuned on other seeds
     Row("MiniGrid-DoorKey-8x8-v0:ppo-count", 0.95, first_seed=11),
-    Row("MiniGrid-MultiRoom-N4-S5-v0:ppo-count", 0.75, first_seed=11),
+    # 100 episodes give its score ± 0.003, too coarse so near the best that there is (0.758)
+    Row("MiniGrid-MultiRoom-N4-S5-v0:ppo-count", 0.75, episodes=1000, first_seed=11),
     Row("MountainCar-v0:ppo-rnd", -110, first_seed=11),
     # RL Zoo's PPO after 1M steps on v3, greedy: 5,819 (Tianshou's: 5,784)
     Row("HalfCheetah-v5:ppo", 5800, first_seed=11, opt_in=True),
