@@ -100,8 +100,8 @@ def test_falling_scores_are_named_with_the_highest(seed: int) -> None:
     ("score", "text"),
     [
         (lambda t: 300 * t, "solved threshold reached; still improving"),
-        (lambda t: 205.0, "solved threshold reached; holding at 205"),
-        (lambda t: 400 - 300 * t, "solved threshold reached, but the score is falling: 102 now"),
+        (lambda t: 205.0, "solved threshold reached; training holds at 205"),
+        (lambda t: 400 - 300 * t, "solved threshold reached, but the score of training is falling: 102 now"),
     ],
 )
 def test_solved_run_says_what_became_of_it(score: Callable[[float], float], text: str) -> None:

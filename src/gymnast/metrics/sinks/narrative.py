@@ -118,8 +118,8 @@ def narrate(
 def _solved(direction: str, trend: Trend) -> Sentence:
     more = {
         "rising": "; still improving",
-        "flat": f"; holding at {figure(trend.mean)}",
-        "falling": f", but the score is falling: {figure(trend.level)} now",
+        "flat": f"; training holds at {figure(trend.mean)}",
+        "falling": f", but the score of training is falling: {figure(trend.level)} now",
     }[direction]
     return Sentence(f"solved {direction}", f"solved threshold reached{more}")
 
