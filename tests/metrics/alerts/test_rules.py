@@ -69,9 +69,10 @@ def test_steps_that_are_large_are_critical_only_where_nothing_was_learned(target
         for _ in range(40)
     ]
     assert raised(rows)["kl.high"] == "critical"
-    for place, row in enumerate(rows):
-        row["train/return/mean"] = min(200.0, 20.0 + 20.0 * place)
-    assert raised(rows)["kl.high"] == "warning"
+    for gain in (0.5, 20.0):  # it rises long before it leaves the spread of its episodes
+        for place, row in enumerate(rows):
+            row["train/return/mean"] = min(200.0, 20.0 + gain * place)
+        assert raised(rows)["kl.high"] == "warning"
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,10 @@ def _kl_high(look: Look) -> Finding | None:
         if kl <= limit:
             return None
         text = f"KL is {kl:.3g} (mean of 5 updates), above 1.5 × target_kl = {limit:.3g}"
-        return Finding("critical" if kl > max(0.2, 4 * limit) and not above_start(look) else "warning", text)
+        return Finding("critical" if kl > max(0.2, 4 * limit) and not_learning(look) else "warning", text)
     limit = 0.2 if kl > 0.2 else 0.05 if kl > 0.05 else 0.02
     text = f"KL is {kl:.3g} (mean of 5 updates), above {limit}"
-    if limit == 0.2 and not above_start(look):  # a policy that has learned with such steps is not lost
+    if limit == 0.2 and not_learning(look):  # a policy that learns with such steps is not lost
         return Finding("critical", text)
     return Finding("warning" if kl > 0.05 else "info", text)
 
@@ -168,8 +168,8 @@ RULES = (
         group="policy update",
         metric="train/kl",
         reads=("train/kl", "train/return/std", "opt/target_kl", "opt/lr", "opt/n_epochs"),
-        when="mean KL of 5 updates is above 0.02 (info), 0.05 (warning) or, while the score is no better "
-        "than at the start, 0.2 (critical); with algo.target_kl, above 1.5 × it (warning)",
+        when="mean KL of 5 updates is above 0.02 (info), 0.05 (warning) or, where the score does not rise "
+        "and is no better than at the start, 0.2 (critical); with algo.target_kl, above 1.5 × it (warning)",
         means="Each update moves the policy further than its samples can justify. Learning may still work, "
         "but it is unstable and may collapse. Usually the learning rate is too high, or there are too many "
         "epochs.",
