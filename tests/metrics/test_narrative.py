@@ -142,6 +142,14 @@ def test_sentence_changes_only_after_it_held_a_few_looks() -> None:
     assert narrator.look(Sentence("stuck", "flat, longer")) == "flat, longer", "numbers stay up to date"
 
 
+def test_solved_task_is_said_at_once() -> None:
+    """Beside a best score above the threshold, 'in a few seconds' would be wrong."""
+    narrator = Narrator()
+    narrator.look(Sentence("rising", "200 in a few seconds"))
+    assert narrator.look(Sentence("solved rising", "solved")) == "solved"
+    assert narrator.look(Sentence("solved flat", "solved; flat")) == "solved", "how it goes on need not be"
+
+
 @SEEDS
 def test_sentence_is_calm_over_a_whole_noisy_run(seed: int) -> None:
     points = curve(lambda t: min(180.0, 360 * t), noise=6.0, seed=seed)
