@@ -229,11 +229,15 @@ def test_checkpoint_is_named_once(run: api.Run) -> None:
 def test_parts_of_the_reward_are_shown_while_it_plays() -> None:
     seen: list[api.PlayedSoFar] = []
     found = api.audit_env_rewards(
-        "MountainCar-v0:ppo", episodes=3, overrides={"env.max_episode_steps": 40}, watch=seen.append
+        "MountainCar-v0:ppo",
+        episodes=3,
+        overrides={"env.max_episode_steps": 40, "env.n_envs": 2},  # the last one is played by one of two
+        watch=seen.append,
     )
     assert len(seen) >= 2
     steps = [one.steps for one in seen]
     assert steps == sorted(steps)
+    assert steps[-1] == found.played[0].lengths.sum()
     first, last = seen[0], seen[-1]
     assert (last.policy, last.episodes, last.wanted) == ("random", 3, 3)
     assert first.now["env"] == -1.0  # of every step
