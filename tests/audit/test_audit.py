@@ -231,19 +231,25 @@ def test_parts_of_the_reward_are_shown_while_it_plays() -> None:
     found = api.audit_env_rewards(
         "MountainCar-v0:ppo",
         episodes=3,
-        overrides={"env.max_episode_steps": 40, "env.n_envs": 2},  # the last one is played by one of two
+        overrides={"env.max_episode_steps": 40},
         watch=seen.append,
     )
     assert len(seen) >= 2
     steps = [one.steps for one in seen]
     assert steps == sorted(steps)
-    assert steps[-1] == found.played[0].lengths.sum()
     first, last = seen[0], seen[-1]
     assert (last.policy, last.episodes, last.wanted) == ("random", 3, 3)
     assert first.now["env"] == -1.0  # of every step
     assert set(first.now) == set(found.main.parts) > {"env"}
     assert last.shares == pytest.approx(found.main.parts)
     assert last.last_return == pytest.approx(sum(found.played[0].episodes[-1]))
+
+
+def test_steps_shown_while_it_plays_are_those_that_count() -> None:
+    """Envs whose episodes are over play on beside the last ones."""
+    seen: list[api.PlayedSoFar] = []
+    found = api.audit_env_rewards("FrozenLake-v1", episodes=30, watch=seen.append)
+    assert seen[-1].steps == found.played[0].lengths.sum()
 
 
 def test_live_lines_fit_and_an_audit_in_a_terminal_has_them(tmp_path: Path) -> None:
