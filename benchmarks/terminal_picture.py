@@ -34,8 +34,9 @@ class Camera(Painter):
         self.frame: list[str] = []
 
     def show(self, lines: Sequence[str]) -> None:
-        text = "\n".join(lines)
-        if "at this slope" in text and "evaluating ━" in text:
+        if any("at this slope" in line for line in lines) and any(
+            line.startswith("evaluating ") for line in lines
+        ):
             self.frame = list(lines)
 
 
@@ -44,6 +45,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # the frame shows where the run is: runs/ID
         api.train(REFERENCE, runs_dir="runs", console=LiveConsole(camera, KEYS_HELP))
+    if not camera.frame:
+        raise SystemExit("no evaluation was seen while it learned: the picture stays as it was")
     screen = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
     screen.print(Text.from_ansi("\n".join(camera.frame)))
     picture = screen.export_svg(title=f"gymnast train {REFERENCE}")
