@@ -229,7 +229,10 @@ def test_checkpoint_is_named_once(run: api.Run) -> None:
 def test_parts_of_the_reward_are_shown_while_it_plays() -> None:
     seen: list[api.PlayedSoFar] = []
     found = api.audit_env_rewards(
-        "MountainCar-v0:ppo", episodes=3, overrides={"env.max_episode_steps": 40}, watch=seen.append
+        "MountainCar-v0:ppo",
+        episodes=3,
+        overrides={"env.max_episode_steps": 40},
+        watch=seen.append,
     )
     assert len(seen) >= 2
     steps = [one.steps for one in seen]
@@ -240,6 +243,13 @@ def test_parts_of_the_reward_are_shown_while_it_plays() -> None:
     assert set(first.now) == set(found.main.parts) > {"env"}
     assert last.shares == pytest.approx(found.main.parts)
     assert last.last_return == pytest.approx(sum(found.played[0].episodes[-1]))
+
+
+def test_steps_shown_while_it_plays_are_those_that_count() -> None:
+    """Envs whose episodes are over play on beside the last ones."""
+    seen: list[api.PlayedSoFar] = []
+    found = api.audit_env_rewards("FrozenLake-v1", episodes=30, watch=seen.append)
+    assert seen[-1].steps == found.played[0].lengths.sum()
 
 
 def test_live_lines_fit_and_an_audit_in_a_terminal_has_them(tmp_path: Path) -> None:

@@ -139,6 +139,11 @@ class RaisesInStep(Healthy):
         return super().step(action)
 
 
+class RaisesInTheFirstStep(Healthy):
+    def step(self, action: Any) -> Any:
+        raise ZeroDivisionError("nothing to divide by")
+
+
 class RaisesInReset(Healthy):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         raise KeyError("map")

@@ -75,6 +75,19 @@ def test_disease_is_found_and_located(env: str, check: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("env", "when"),
+    [
+        ("RaisesInReset", "in the first reset()"),
+        ("RaisesInTheFirstStep", "in the first step()"),
+        ("FourValues", "after 1 step"),
+        ("RaisesInStep", "after 12 steps"),
+    ],
+)
+def test_an_error_says_when_it_was_raised(env: str, when: str) -> None:
+    assert found(env, "stepping").message.endswith(f", {when}")
+
+
+@pytest.mark.parametrize(
     ("env", "check", "words"),
     [
         ("IgnoresTheSeed", "seeds", "seeds 1 and 2 give the same"),

@@ -230,6 +230,7 @@ def test_numbers_are_short_and_have_the_catalogues_precision() -> None:
     assert [clock(v) for v in (0, 59.6, 61, 3700)] == ["0:00", "1:00", "1:01", "1:01:40"]
     assert number("train/kl", 0.0123456) == "0.01235"
     assert number("time/env_steps", 1_234_567) == "1,234,567"
+    assert number("train/explained_variance", -0.0001) == "0.000"
     assert number("train/loss/value", 1.5e12) == "1.5e+12"
     assert seconds_left({"time/progress": 0.25, "time/seconds": 10.0}) == 30.0
     assert seconds_left({"time/progress": 0.0, "time/seconds": 10.0}) is None

@@ -100,8 +100,8 @@ def test_falling_scores_are_named_with_the_highest(seed: int) -> None:
     ("score", "text"),
     [
         (lambda t: 300 * t, "solved threshold reached; still improving"),
-        (lambda t: 205.0, "solved threshold reached; holding at 205"),
-        (lambda t: 400 - 300 * t, "solved threshold reached, but the score is falling: 102 now"),
+        (lambda t: 205.0, "solved threshold reached; training holds at 205"),
+        (lambda t: 400 - 300 * t, "solved threshold reached, but the score of training is falling: 102 now"),
     ],
 )
 def test_solved_run_says_what_became_of_it(score: Callable[[float], float], text: str) -> None:
@@ -140,6 +140,14 @@ def test_sentence_changes_only_after_it_held_a_few_looks() -> None:
         "up", "up", "up", "up", "up", "flat",
     ]  # fmt: skip
     assert narrator.look(Sentence("stuck", "flat, longer")) == "flat, longer", "numbers stay up to date"
+
+
+def test_solved_task_is_said_at_once() -> None:
+    """Beside a best score above the threshold, 'in a few seconds' would be wrong."""
+    narrator = Narrator()
+    narrator.look(Sentence("rising", "200 in a few seconds"))
+    assert narrator.look(Sentence("solved rising", "solved")) == "solved"
+    assert narrator.look(Sentence("solved flat", "solved; flat")) == "solved", "how it goes on need not be"
 
 
 @SEEDS

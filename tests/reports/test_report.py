@@ -210,6 +210,15 @@ def test_running_run_is_reported_without_a_file(copied: RunFolder, caplog: pytes
     assert "is being trained" in caplog.text
 
 
+def test_killed_run_is_not_reported_as_running(copied: RunFolder) -> None:
+    """Writing the report holds the run's lock, as training does."""
+    status = json.loads(copied.status_path.read_text())
+    copied.status_path.write_text(json.dumps({**status, "status": "running", "reason": None}))
+    outcome = api.write_report(copied.path).outcome
+    assert re.search(r"interrupted after .*; killed$", outcome), outcome
+    assert outcome in copied.report_path.read_text()
+
+
 def test_failed_run_leaves_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     overrides = {key: value for key, value in OVERRIDES.items() if not key.startswith("checkpoint")}

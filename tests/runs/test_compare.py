@@ -245,6 +245,14 @@ def test_curves_by_any_axis(trained: Trained, axis: str) -> None:
         assert curve["x"] == [step / 8 for step in steps]
 
 
+def test_score_aucs_of_different_budgets_are_said_not_to_compare(trained: Trained, root: Path) -> None:
+    short = api.train("CartPole-v1:ppo", overrides=SHORT, max_env_steps=2048, runs_dir=root).folder
+    found = compare([trained["CartPole-v1", FAST, 0], short])
+    assert "CartPole-v1: budgets differ, so score AUCs do not compare; areas do" in found.notes
+    assert not [note for note in compare(cartpole(trained, FAST)).notes if "budgets" in note]
+    shutil.rmtree(short.path)
+
+
 def test_run_that_was_never_evaluated_is_compared_by_its_training_return(
     trained: Trained, root: Path
 ) -> None:

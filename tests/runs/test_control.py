@@ -212,6 +212,8 @@ def test_lock_alone_is_not_taken_for_a_training_if_its_process_is_known_to_be_de
         assert not is_training(run)
         with pytest.raises(GymnastError, match="is not being trained: it is finished"):
             control.stop(run)
+    with run.lock(to_train=False):
+        assert not is_training(run)
     with run.lock():
         assert not run.process_path.exists(), "the next one begins with a clean slate"
 

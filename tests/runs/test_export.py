@@ -79,3 +79,16 @@ def test_export_of_a_run_without_metrics_says_so(run: Run, tmp_path: Path) -> No
         run.folder.metrics_path.write_bytes(kept)
     with pytest.raises(GymnastError, match=r"no format 'parket' \(did you mean 'parquet'"):
         api.export_metrics(run, tmp_path / "metrics", format="parket")
+
+
+def test_name_of_another_format_is_refused_unless_the_format_is_named(run: Run, tmp_path: Path) -> None:
+    """Parquet in a file called .xls opens nowhere."""
+    path = tmp_path / "metrics.xls"
+    with pytest.raises(GymnastError, match=r"metrics\.xls: name it \.csv or \.parquet, or give --format"):
+        api.export_metrics(run, path)
+    assert not path.exists()
+    assert api.export_metrics(run, path, format="csv").path == path
+    folder = tmp_path / "all.runs"
+    folder.mkdir()
+    assert api.export_metrics(run, folder, format="csv").path.suffix == ".csv"
+    assert api.export_metrics(run, folder).path.suffix == ".parquet"

@@ -86,6 +86,7 @@ def write_report(
     from gymnast.reports.facts import gather
     from gymnast.reports.write import write_elsewhere
     from gymnast.reports.write import write_report as write_into_folder
+    from gymnast.runs.registry import entry_of
 
     folder = folder_of(run, runs_dir)
     if out is not None:
@@ -95,10 +96,11 @@ def write_report(
         folder.refuse_link()
         if folder.is_locked():
             raise GymnastError(f"run {folder.id} is being trained, so its report is not written yet")
-        with folder.lock():
+        entry = entry_of(folder)  # a killed run that is held, by whomever, may look like one that is trained
+        with folder.lock(to_train=False):
             if tables:
                 _write_tables(folder, trust)
-            facts = gather(folder)
+            facts = gather(folder, entry=entry)
             return RunReport(facts, write_into_folder(folder, facts))
     except GymnastError as error:
         _warn("%s", error)
@@ -119,7 +121,7 @@ def rollout_table(
     if is_regular(path):
         return path
     log_printed(checkpoint.run)
-    with checkpoint.run.lock(), RolloutTables(checkpoint.run, trust=trust) as writer:
+    with checkpoint.run.lock(to_train=False), RolloutTables(checkpoint.run, trust=trust) as writer:
         return writer.write(checkpoint)
 
 

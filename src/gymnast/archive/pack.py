@@ -70,7 +70,7 @@ def held_still(run: RunFolder) -> Iterator[None]:
             f"run {run.id} is still training, and its files change; wait for its end, or stop it with"
             f" `gymnast runs stop {run.id}` (it can be resumed later)"
         )
-    with run.lock() if os.access(run.path, os.W_OK) else nullcontext():
+    with run.lock(to_train=False) if os.access(run.path, os.W_OK) else nullcontext():
         yield
 
 

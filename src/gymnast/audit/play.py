@@ -47,7 +47,7 @@ class PlayedSoFar:
     policy: str
     episodes: int  # that have ended, of `wanted`
     wanted: int
-    steps: int
+    steps: int  # of the episodes that count
     last_return: float | None  # of the episode that ended last
     now: dict[str, float]  # each part of the reward that the first env gave in its last step; `env`: the rest
     shares: dict[str, float]  # Σ|part| / Σ|r| so far
@@ -94,7 +94,7 @@ def _play(
     n = envs.n_envs
     running: list[list[float]] = [[] for _ in range(n)]
     counts = np.arange(n) < episodes  # whether what an env plays now is one of those that count
-    started, total_steps = min(n, episodes), 0
+    started, total_steps, counted_steps = min(n, episodes), 0, 0
     obs = envs.reset()
     until = time.monotonic() + MOST_SECONDS
     next_look, reward_sum = 0.0, 0.0
@@ -103,6 +103,7 @@ def _play(
         total_steps += n
         _take_parts(played, step.rewards, step.reward_parts, counts)
         counted = counts.copy()
+        counted_steps += int(counted.sum())
         for i in np.flatnonzero(counts):
             running[i].append(float(step.rewards[i]))
         done = step.terminated | step.truncated
@@ -125,7 +126,7 @@ def _play(
             reward_sum += float(np.abs(step.rewards[counted]).sum())
             if time.monotonic() >= next_look or not counts.any():
                 next_look = time.monotonic() + _WATCH_SECONDS
-                watch(_so_far(played, episodes, total_steps, step, reward_sum))
+                watch(_so_far(played, episodes, counted_steps, step, reward_sum))
     for i in np.flatnonzero(counts):
         if running[i]:
             played.episodes.append(np.array(running[i]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -67,12 +68,20 @@ def _print_settings(found: Comparison) -> None:
 
 
 def _by_value(found: Comparison, values: list[str]) -> str:
-    """`0.001: A B; 0.01: C`, by the letters of runs or groups."""
+    """`0.001: A B; 0.01: C`, by the letters of runs or groups; numbers in their order."""
     runs: dict[str, dict[str, None]] = {}  # each name once
     for place, value in enumerate(values):
         name = found.letter_of_run(place) or found.runs[place].id
         runs.setdefault(value or "none", {})[name] = None
-    return "; ".join(f"{value}: {' '.join(own)}" for value, own in runs.items())
+    return "; ".join(f"{value}: {' '.join(sorted(runs[value]))}" for value in sorted(runs, key=_number))
+
+
+def _number(text: str) -> float:
+    """Texts stay where they are, after all numbers."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
 
 
 def _print_runs(found: Comparison, env: str) -> None:

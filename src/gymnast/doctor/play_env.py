@@ -42,6 +42,12 @@ class Played:
     step_seconds: float = 0.0
     reset_seconds: list[float] = field(default_factory=list)
 
+    @property
+    def when_it_failed(self) -> str:
+        if not self.digests:
+            return "in the first reset()"
+        return f"after {self.steps} step{'s' * (self.steps > 1)}" if self.steps else "in the first step()"
+
     def note(self, problem: tuple[str, str] | None) -> None:
         if problem is not None:
             when = "at the first reset" if self.steps == 0 else f"in step {self.steps}"
@@ -70,8 +76,7 @@ class Player:
             self._play(env, played, seed, steps, time.perf_counter() + seconds, act)
         except BaseException as error:
             pass_on_ctrl_c(error)
-            when = "in reset()" if played.steps == 0 else f"after {played.steps} steps"
-            played.error = f"{described(error)}, {when}"
+            played.error = f"{described(error)}, {played.when_it_failed}"
         finally:
             close_env(env)
         return played

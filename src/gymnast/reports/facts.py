@@ -93,8 +93,8 @@ class Known:
     threshold: float | None
 
 
-def gather(run: RunFolder, known: Known | None = None) -> RunFacts:
-    """Read a run folder."""
+def gather(run: RunFolder, known: Known | None = None, *, entry: RunEntry | None = None) -> RunFacts:
+    """Read a run folder. `entry`: the run's state, of who holds its lock."""
     problems: list[str] = []
 
     def tried(read: Callable[[], _T], otherwise: _T) -> _T:
@@ -104,7 +104,7 @@ def gather(run: RunFolder, known: Known | None = None) -> RunFacts:
             problems.append(str(error))
             return otherwise
 
-    entry = entry_of(run)
+    entry = entry_of(run) if entry is None else entry
     info = run.info()
     if not info:
         problems.append("run.json cannot be read: what started the run is not known")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -131,7 +132,7 @@ def compare(
     ends = {env: common_end([s.curve for s in samples if s.env == env], axis) for env in scales}
     if metric is None and threshold is None:
         notes += _notes_on_thresholds(entries, settings)
-    notes += [*_notes_on_envs(scales, metric), *notes_on_groups]
+    notes += [*_notes_on_envs(scales, metric), *_notes_on_budgets(runs, entries), *notes_on_groups]
     return Comparison(
         runs=tuple(entries),
         settings=_differing(settings),
@@ -245,6 +246,19 @@ def _notes_on_thresholds(entries: Sequence[RunEntry], settings: Sequence[dict[st
             values = ", ".join(f"{value:,.6g}" for value in sorted(known))
             notes.append(f"{env}: thresholds differ ({values}), the highest is used; --threshold sets one")
     return notes
+
+
+def _notes_on_budgets(runs: Sequence[RunFolder], entries: Sequence[RunEntry]) -> list[str]:
+    budgets: dict[str, set[str]] = {}
+    for run, entry in zip(runs, entries, strict=True):
+        if entry.score_auc is not None:
+            with suppress(GymnastError):  # said when its curve is read
+                budgets.setdefault(entry.env, set()).add(str(run.info().get("budget_env_steps")))
+    return [
+        f"{env}: budgets differ, so score AUCs do not compare; areas do"
+        for env, known in budgets.items()
+        if len(known) > 1
+    ]
 
 
 def _notes_on_envs(scales: dict[str, EnvScale], metric: str | None) -> list[str]:

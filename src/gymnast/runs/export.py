@@ -56,8 +56,10 @@ def export_metrics(run: RunFolder, output: Path | None, form: str | None, *, for
 
 def _format(output: Path | None, form: str | None) -> str:
     if form is None:
-        ending = "" if output is None else output.suffix.removeprefix(".").lower()
-        return ending if ending in FORMATS else "parquet"
+        ending = "" if output is None or output.is_dir() else output.suffix.removeprefix(".").lower()
+        if ending and ending not in FORMATS:
+            raise GymnastError(f"{output}: name it .csv or .parquet, or give --format")
+        return ending or "parquet"
     if form not in FORMATS:
         raise GymnastError(
             f"no format {form!r}{did_you_mean(form, FORMATS)}; there are {' and '.join(FORMATS)}"

@@ -194,8 +194,9 @@ class RunFolder:
             raise GymnastError(f"the config of run {self.id} cannot be read: {error}") from error
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the run for training; a second process gets an error, a killed one releases it by itself."""
+    def lock(self, *, to_train: bool = True) -> Iterator[None]:
+        """Hold the run; a second process gets an error, a killed one releases it by itself. Who does not
+        train it leaves the word of the process that did, by which others see that nobody does now."""
         from filelock import FileLock, Timeout
 
         self.refuse_link()
@@ -210,8 +211,9 @@ class RunFolder:
         except OSError as error:
             raise GymnastError(str(write_failed(self.lock_path, error))) from error
         try:
-            with suppress(GymnastError):
-                remove(self.process_path)  # a killed process left it
+            if to_train:
+                with suppress(GymnastError):
+                    remove(self.process_path)  # a killed process left it
             yield
         finally:
             lock.release()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from gymnast.metrics.alerts.facts import RunFacts, either
 from gymnast.metrics.alerts.look import Look
 from gymnast.metrics.alerts.monitor import Monitor
@@ -70,6 +72,18 @@ def test_advice_moves_a_setting_within_its_bounds_and_never_to_where_it_is() -> 
     assert low.raise_("algo.lr", 10.0, at_least=1e-4) == "algo.lr is 1e-07: try 0.0001"
     assert look.facts.switch("policy.popart", True) == ""
     assert either("", look.facts.switch("policy.popart", False), "") == "policy.popart is true: try false"
+
+
+def test_advice_starts_from_what_the_config_says_and_else_from_the_first_value() -> None:
+    """CleanRL has lowered its rate a little before it first logs it."""
+    known, schedule, unknown = ({"algo.lr": 0.3}, {"algo.lr": [[0, 0.3], [1, 0]]}, {})
+    said = []
+    for settings in (known, schedule, unknown):
+        monitor = Monitor(RunFacts(settings))
+        for number in range(1, 4):
+            monitor.take({"time/env_steps": number, "opt/lr": 0.3 - 0.01 * number})
+        said.append((monitor.look.setting("algo.lr"), monitor.look.setting("algo.n_epochs")))
+    assert said == [(0.3, None), (pytest.approx(0.29), None), (pytest.approx(0.29), None)]
 
 
 def test_a_run_that_diverges_leaves_its_alert_whenever_it_was_checked_last() -> None:

@@ -69,9 +69,38 @@ def test_steps_that_are_large_are_critical_only_where_nothing_was_learned(target
         for _ in range(40)
     ]
     assert raised(rows)["kl.high"] == "critical"
-    for place, row in enumerate(rows):
-        row["train/return/mean"] = min(200.0, 20.0 + 20.0 * place)
-    assert raised(rows)["kl.high"] == "warning"
+    for gain in (0.5, 20.0):  # it rises long before it leaves the spread of its episodes
+        for place, row in enumerate(rows):
+            row["train/return/mean"] = min(200.0, 20.0 + gain * place)
+        assert raised(rows)["kl.high"] == "warning"
+
+
+@pytest.mark.parametrize(
+    ("gain", "severity"), [(0.0, "critical"), (0.5, "warning"), (20.0, "warning")], ids=str
+)
+def test_much_clipping_is_critical_only_where_nothing_is_learned(gain: float, severity: str) -> None:
+    """A score may rise from update to update for long before it leaves the spread of its episodes."""
+    rows = [
+        {
+            "train/clip_fraction": 0.55,
+            "train/return/mean": 20.0 + gain * place + (-1) ** place,
+            "train/return/std": 50.0,
+        }
+        for place in range(60)
+    ]
+    assert raised(rows)["clip.high"] == severity
+    for row in rows:
+        row["train/clip_fraction"] = 0.45
+    assert raised(rows)["clip.high"] == "warning"
+
+
+def test_narrow_clip_range_is_named_before_the_learning_rate() -> None:
+    settings = {"algo.lr": 1e-3, "algo.n_epochs": 10, "algo.clip_range": 0.01}
+    monitor = Monitor(RunFacts(settings))
+    for place in range(1, 20):
+        monitor.take({"time/env_steps": 1024 * place, "train/clip_fraction": 0.6, "opt/clip_range": 0.01})
+    (alert,) = monitor.raised()
+    assert alert.advice.startswith("algo.clip_range is 0.01: try 0.2; algo.lr is 0.001: try ")
 
 
 def test_gradient_that_was_larger_before_has_not_exploded() -> None:

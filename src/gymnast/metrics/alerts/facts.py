@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+_BETWEEN = "; "
+
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
@@ -48,7 +50,12 @@ class RunFacts:
 
 def either(*advice: str) -> str:
     """Several pieces of advice in one line, most promising first; empty ones left out."""
-    return "; ".join(part for part in advice if part)
+    return _BETWEEN.join(part for part in advice if part)
+
+
+def pieces(advice: str) -> list[str]:
+    """What `either` joined."""
+    return advice.split(_BETWEEN)
 
 
 def nice(value: float) -> float:

@@ -135,9 +135,11 @@ class Look:
         return known[1]
 
     def setting(self, key: str) -> float | None:
-        """A number among the settings of `algo` as the run started with it, where a schedule moves it."""
+        """A number among the settings of `algo`: what the config says, or where that is a schedule or not
+        known, what the run started with."""
+        number = self.facts.number(key)
         window = self.windows.get(f"opt/{key.removeprefix('algo.')}")
-        return window.first[0] if window is not None and window.first else self.facts.number(key)
+        return window.first[0] if number is None and window is not None and window.first else number
 
     def lower(self, key: str, factor: float = 0.3, at_most: float | None = None) -> str:
         """Advice to multiply a setting of `algo` by less than 1: 'algo.lr is 0.3: try 0.1'."""

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from gymnast.metrics.alerts.alert import Alert, Severity
+from gymnast.metrics.alerts.facts import either, pieces
 from gymnast.terminal.painter import Style
 
 MARKS: dict[Severity, tuple[str, Style]] = {
-    "info": ("i", "bar"),
+    "info": ("i", "plain"),  # cyan is hard to read on white
     "warning": ("⚠", "warning"),
     "critical": ("✖", "bad"),
 }
@@ -46,7 +47,7 @@ def message(alert: Alert) -> str:
 
 
 def _advice(alert: Alert, count: int) -> str:
-    return f"→ {'; or '.join(alert.advice.split('; or ')[:count])}" if alert.advice else ""
+    return f"→ {either(*pieces(alert.advice)[:count])}" if alert.advice else ""
 
 
 def _proposals(alert: Alert, room: int) -> str | None:

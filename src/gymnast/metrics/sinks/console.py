@@ -139,7 +139,7 @@ def number(key: str, value: float) -> str:
     """The value with the catalogue's precision for that key; huge ones are shortened."""
     if abs(value) >= 1e7:
         return f"{value:.3g}"
-    return f"{value:,.{spec(key).precision}f}"
+    return f"{value:z,.{spec(key).precision}f}"
 
 
 def short(value: float) -> str:

@@ -131,7 +131,7 @@ def _tone(figure: Figure, change: float) -> Style:
 
 
 def _fitting(figure: Figure, value: float, room: int) -> str:
-    text = f"{value:,.{figure.spec.precision}f}"
+    text = f"{value:z,.{figure.spec.precision}f}"
     return text if len(text) <= room else f"{value:.4g}"
 
 

@@ -118,8 +118,8 @@ def narrate(
 def _solved(direction: str, trend: Trend) -> Sentence:
     more = {
         "rising": "; still improving",
-        "flat": f"; holding at {figure(trend.mean)}",
-        "falling": f", but the score is falling: {figure(trend.level)} now",
+        "flat": f"; training holds at {figure(trend.mean)}",
+        "falling": f", but the score of training is falling: {figure(trend.level)} now",
     }[direction]
     return Sentence(f"solved {direction}", f"solved threshold reached{more}")
 
@@ -205,7 +205,8 @@ def last_improvement(points: Sequence[Point], margin: float) -> float:
 
 
 class Narrator:
-    """Says the same until something else was seen a few times in a row: a sentence must not flicker."""
+    """Says the same until something else was seen a few times in a row: a sentence must not flicker. That
+    the task is solved is no matter of opinion, and said at once."""
 
     def __init__(self) -> None:
         self._said: Sentence | None = None
@@ -213,7 +214,8 @@ class Narrator:
 
     def look(self, seen: Sentence) -> str:
         said = self._said
-        if said is None or said.kind in (seen.kind, "waiting", "starting"):
+        solved = seen.kind.startswith("solved") and not (said and said.kind.startswith("solved"))
+        if said is None or solved or said.kind in (seen.kind, "waiting", "starting"):
             self._said, self._kinds = seen, []
             return seen.text
         self._kinds = [*self._kinds, seen.kind][-LOOKS:]
