@@ -58,6 +58,23 @@ def test_a_form_that_is_filled_in_only_learns_of_new_checkpoints(page: Page, run
     expect(page.locator("form.record-form button[type=submit]")).to_be_enabled()
 
 
+def test_the_best_checkpoint_is_chosen_until_another_is(page: Page, run: str) -> None:
+    choose(page, run)
+    checkpoint = page.locator('select[name="checkpoint"]')
+    told = """(steps) => {
+      const { app } = window.gymnast; // as when a live run has saved a better one
+      const [first, ...rest] = app.details.checkpoints.map((one) => ({ ...one, is_best: false }));
+      const better = { ...first, name: String(steps), env_steps: steps, is_best: true };
+      app.emit("details", { ...app.details, checkpoints: [first, ...rest, better] });
+    }"""
+    was = checkpoint.input_value()
+    page.evaluate(told, 111111)
+    expect(checkpoint).to_have_value("111111")
+    checkpoint.select_option(was)
+    page.evaluate(told, 222222)
+    expect(checkpoint).to_have_value(was)
+
+
 def test_a_run_that_is_chosen_while_stepping_can_be_recorded(page: Page, run: str) -> None:
     record(page, run, 5)
     for tab in ("step", "network"):

@@ -58,7 +58,8 @@ const field = (label, control, help) => h("label", { class: "field" }, h("span",
 function form(app, details, recordings) {
   const { env_options: options = [], tasks = [], run } = details;
   const describe = (one) => `${integer(one.env_steps)} steps${one.score === null || one.score === undefined ? "" : ` · ${score(one.score)}`}${one.is_best ? " · best" : ""}${one.is_last ? " · last" : ""}`;
-  const checkpoint = h("select", { name: "checkpoint" });
+  let picked = false; // until one is, the best is chosen, also when another becomes it
+  const checkpoint = h("select", { name: "checkpoint", onchange: () => { picked = true; } });
   const second = h("select", { name: "second" });
   const without = h("p", { class: "muted" }, "This run has no checkpoint yet. A live run can make one: see Training.");
   let stochastic = false;
@@ -133,7 +134,7 @@ function form(app, details, recordings) {
     const newest = [...checkpoints].sort((a, b) => b.env_steps - a.env_steps);
     const first = newest.find((one) => one.name === app.checkpoint) ?? newest.find((one) => one.is_best) ?? newest[0];
     const fill = (control, usual, ...extra) => {
-      const kept = control.value;
+      const kept = picked || control === second ? control.value : null;
       control.replaceChildren(...extra, ...newest.map((one) => h("option", { value: one.name }, describe(one))));
       control.value = newest.some((one) => one.name === kept) ? kept : usual;
     };
