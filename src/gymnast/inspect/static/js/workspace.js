@@ -124,7 +124,7 @@ function head(app, store) {
     h("div", { class: "recording-title" }, name,
       h("p", { class: "muted", title: title(recording) }, of, " · ",
         `return ${returns.slice(0, 3).join(", ")}${returns.length > 3 ? " …" : ""}`,
-        meta.cut?.includes("max_steps") ? " (cut by the step limit)" : "")),
+        meta.cut?.includes("max_steps") ? " (cut before its end)" : "")),
     h("div", { class: "recording-tools" }, gamma, lam,
       h("button", { type: "button", class: "quiet", onclick: csv, title: "The table of steps as a file" }, icon("download"), "CSV"),
       iconButton("close", "Close this recording", () => app.close(store))));
