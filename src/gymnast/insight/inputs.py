@@ -225,7 +225,7 @@ def _component_names(part: Input, trace: Trace) -> list[str]:
             return known + [f"task[{at}]" for at in range(extra)]
     if part.width == 1 and name:
         return [name]
-    if part.kind == "vector" and len(part.leaf.shape) > 1:
+    if len(part.leaf.shape) > 1 and math.prod(part.leaf.shape) == part.width:
         places = np.ndindex(*part.leaf.shape)
         return [f"{name or 'obs'}[{', '.join(map(str, place))}]" for place in places]
     return [f"{name or 'obs'}[{at}]" for at in range(part.width)]
