@@ -239,8 +239,25 @@ def test_pixels_that_are_read_as_numbers_are_drawn_as_pixels(make_subject: Any) 
     _, subject = make_subject(Cue("image", 6), encoder="mlp", frame_stack=2)
     data = answer(subject, {"kind": "integrated_gradients", "step": 3, "target": "value"})
     assert isinstance(data, bytes)
-    _, arrays = unpack(data)
+    header, arrays = unpack(data)
     assert arrays["image/"].shape == (2, 12, 12, 3)
     assert arrays["heat/"].shape == (2, 12, 12)
+    names = header["texts"]["components/"]  # row, column, colour
+    assert (names[0], names[-1]) == ("obs[0, 0, 0] (1 before)", "obs[11, 11, 2]")
     shares = arrays["values/"].reshape(2, 12, 12, 3)
     np.testing.assert_allclose(arrays["heat/"], shares.sum(-1), atol=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "frames"), [((7, 7, 21), 1), ((21, 7, 7), 21)])
+def test_a_grid_with_many_layers_is_drawn_as_the_square_that_it_is(
+    make_subject: Any, pictures: Any, shape: tuple[int, ...], frames: int
+) -> None:
+    """Layers in front are frames that were stacked."""
+    _, subject = make_subject(pictures(shape), encoder="mlp")
+    data = answer(subject, {"kind": "integrated_gradients", "step": 3, "target": "value"})
+    assert isinstance(data, bytes)
+    _, arrays = unpack(data)
+    assert arrays["image/"].shape[:3] == (frames, 7, 7)
+    shares = arrays["values/"].reshape(shape)
+    by_place = shares.sum(-1, keepdims=True).transpose(2, 0, 1) if frames == 1 else shares
+    np.testing.assert_allclose(arrays["heat/"], by_place, atol=1e-6)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { actionLabels, breakpoint, eventKeys, next, previous } from "../../src/gymnast/inspect/static/js/breakpoints.js";
-import { compile } from "../../src/gymnast/inspect/static/js/condition.js";
+import { compile, quoted } from "../../src/gymnast/inspect/static/js/condition.js";
 import { sample } from "./sample.mjs";
 
 const holds = (text, values) => compile(text, Object.keys(values))((name) => values[name], 1);
@@ -50,6 +50,12 @@ test("running to the next reward, event, action and condition, forwards and back
 test("a policy without a critic has no value that could drop", () => {
   const recording = sample({ arrays: { value: { data: new Float64Array(7).fill(NaN), shape: [7] } } });
   assert.throws(() => breakpoint(recording, { kind: "value-drop" }), /no critic/);
+});
+
+test("names are offered as a condition has to write them", () => {
+  const names = ["value", "info/kills", "obs/pole angle", "probability/TURN_LEFT+ATTACK", "Ѱ"];
+  assert.deepEqual(names.map(quoted), ["value", "info/kills", "`obs/pole angle`", "`probability/TURN_LEFT+ATTACK`", "Ѱ"]);
+  for (const name of names) compile(`${quoted(name)} > 0`, names);
 });
 
 test("only keys that change seldom are events", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HeldKeys, meaning } from "../../src/gymnast/play/static/js/held.js";
 import { Rate } from "../../src/gymnast/play/static/js/rate.js";
-import { choiceRows, driversText, keysNote, ledger, numberRows, readSeed, shortNumber, veilOf } from "../../src/gymnast/play/static/js/texts.js";
+import { choiceRows, driversText, keysNote, ledger, numberRows, pieces, readSeed, shortNumber, veilOf } from "../../src/gymnast/play/static/js/texts.js";
 
 const controls = { take_over: { code: "Tab" }, pause: { code: "Escape", key: "Esc" } };
 
@@ -95,4 +95,9 @@ test("how the keys are meant is said", () => {
 test("who drove is said in words", () => {
   assert.equal(driversText({ human: 12 }), "you");
   assert.equal(driversText({ policy: 120, human: 40 }), "policy 120, you 40");
+});
+
+test("long labels may be broken after a sign", () => {
+  assert.deepEqual(pieces("TURN_LEFT+ATTACK"), ["TURN_", "LEFT+", "ATTACK"]);
+  assert.deepEqual(pieces("main engine"), ["main engine"]);
 });

@@ -22,6 +22,14 @@ test("what the network reads is found where it equals the observation", () => {
   assert.equal(recording.row("missing", 0), null);
 });
 
+test("parts of an observation are in the same order, however the file has them", () => {
+  const part = { data: new Float32Array(14), shape: [7, 2] };
+  for (const names of [["obs/screen", "obs/health"], ["obs/health", "obs/screen"]]) {
+    const recording = sample({ arrays: { obs: undefined, ...Object.fromEntries(names.map((name) => [name, part])) } });
+    assert.deepEqual(recording.parts("obs").map(([name]) => name).filter(Boolean), ["health", "screen"]);
+  }
+});
+
 test("components of a part are named by the setting that lists them", () => {
   const recording = sample({ arrays: { "obs/variables": { data: new Float32Array(14), shape: [7, 2] } } });
   recording.namePartsBy({ "env.doom.variables": ["AMMO2", "HEALTH"], "env.rewards.variables": {}, "policy.variables": ["a", "b"] });

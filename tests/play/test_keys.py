@@ -69,6 +69,11 @@ def test_any_labels_get_keys_of_their_own() -> None:
     labels = tuple(f"action {index}" for index in range(10))
     keys = {binding.does: binding.keys for binding in choices(labels).bindings}
     assert keys == {f"action {digit}": (str(digit),) for digit in range(10)}
+    arms = {binding.does: binding.keys for binding in choices(tuple(f"arm {n}" for n in range(10))).bindings}
+    assert arms == {f"arm {digit}": (str(digit),) for digit in range(10)}
+    amounts = {b.does: b.keys[0] for b in choices(("torque -1", "torque 0", "torque +1")).bindings}
+    assert amounts["torque -1"] == "left"
+    assert amounts["torque +1"] == "right"
     odd = tuple(f"frobnicate {word}" for word in ("one", "two", "three", "four", "five"))
     found = [binding.keys[0] for binding in choices(odd).bindings]
     assert len(set(found)) == 5

@@ -96,6 +96,21 @@ def test_a_person_begins_when_ready_and_no_key_repeats_the_last(games: Any) -> N
     assert loop.session.moment.outcome.label == "right"  # type: ignore[union-attr]
 
 
+def test_chance_needs_no_key_to_begin(games: Any) -> None:
+    loop = made(games("MountainCar-v0:ppo"), "human")
+    ticks(loop)
+    assert loop.paused == READY
+    loop.controls.ask("take_over")  # there is no policy, so chance plays
+    ticks(loop)
+    assert (loop.session.driver, loop.paused) == ("random", None)
+    assert loop.session.moment.step > 0
+    loop.controls.ask("pause")
+    loop.controls.ask("take_over")
+    loop.controls.ask("take_over")
+    ticks(loop)
+    assert loop.paused == PAUSED, "a pause that was asked for stays"
+
+
 @pytest.fixture
 def lease_clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time by which keys are on a lease: a machine that is busy makes no keyboard fall silent."""

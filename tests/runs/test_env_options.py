@@ -40,6 +40,7 @@ def test_choices_are_those_of_the_setting() -> None:
     assert options["env.vizdoom.doom_skill"].choices == (None, 1, 2, 3, 4, 5)
     assert options["env.vizdoom.doom_skill"].value == 3
     assert "Difficulty" in options["env.vizdoom.doom_skill"].help
+    assert options["env.vizdoom.hud"].choices == (None, False, True)
     wind = {o.key: o for o in env_options(settings("LunarLander-v3:ppo", env__kwargs={"gravity": -5.0}))}
     assert wind["env.kwargs.gravity"].value == -5.0
     assert wind["env.kwargs.enable_wind"].choices == (False, True)

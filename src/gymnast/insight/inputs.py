@@ -193,7 +193,11 @@ def _picture_form(part: Input, layout: PolicyLayout) -> ImageForm | None:
     """How a part is drawn; None if it is not pixels. They may be read as numbers (policy.encoder: mlp)."""
     if part.image is not None or part.kind != "vector" or not isinstance(part.leaf.space, gym.spaces.Box):
         return part.image
-    return image_form(part.leaf.space, layout.config.image.layout)
+    order, shape = layout.config.image.layout, part.leaf.shape[-3:]
+    if order == "auto" and len(shape) == 3 and (shape[0] == shape[1]) != (shape[1] == shape[2]):
+        # Two axes of one length are height and width, also of a grid with more layers than cells in a row.
+        order = "hwc" if shape[0] == shape[1] else "chw"
+    return image_form(part.leaf.space, order)
 
 
 def _frames_of(form: ImageForm, observation_stack: int) -> int:
@@ -225,7 +229,7 @@ def _component_names(part: Input, trace: Trace) -> list[str]:
             return known + [f"task[{at}]" for at in range(extra)]
     if part.width == 1 and name:
         return [name]
-    if part.kind == "vector" and len(part.leaf.shape) > 1:
+    if len(part.leaf.shape) > 1 and math.prod(part.leaf.shape) == part.width:
         places = np.ndindex(*part.leaf.shape)
         return [f"{name or 'obs'}[{', '.join(map(str, place))}]" for place in places]
     return [f"{name or 'obs'}[{at}]" for at in range(part.width)]

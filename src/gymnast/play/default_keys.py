@@ -40,7 +40,8 @@ _BY_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"l", ("q",)),
     (r"r", ("w",)),
 )
-_NUMBERED = re.compile(r"(?:action|select weapon|\D*=)\s*(\d)")
+# A digit at the end is the key: `arm 3`, `select weapon 2`, `gear=1`; with a sign it is an amount.
+_NUMBERED = re.compile(r"(?:action\s*|[^\d+-]*\s|\D*=\s*)(\d)")
 _POOL = (*digits[1:], "0", *"qwertyuiopasdfghjklzxcvbnm", "comma", "semicolon", "slash")
 # Pairs for real numbers, axis by axis: less, more.
 _AXES = (

@@ -252,6 +252,8 @@ class GameLoop:
         self.controls.forget()
         self.controls.renew()
         self._due = self._clock() + self.interval
+        if self.paused not in (None, PAUSED) and not self._in_real_time:
+            self._continue()  # whoever plays now needs no keys
 
     def _set_speed(self, name: str, value: Any) -> None:
         if name == "speed":

@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from gymnast.drawing import ACCENT, BACKGROUND, FAINT, PANEL, TEXT, WARM, Canvas
+from gymnast.drawing import BACKGROUND
 from gymnast.errors import GymnastError
 from gymnast.play.keyboard import CONTROLS, KEYS
 from gymnast.play.loop import GameLoop
 from gymnast.play.shown import moment_of
 from gymnast.play.sitting import Sitting
+from gymnast.play.window_panel import PANEL_WIDTH, Panel
 from gymnast.runs.files import write_atomic
 from gymnast.traces.png import encode_png
 from gymnast.training.run.signals import catch_signals
 
-PANEL_WIDTH = 320
 _LONGEST = 720  # small pictures are enlarged up to this
-_LEAST_HEIGHT = 560  # what the panel needs
-_MOST_BARS = 10
+_LEAST_HEIGHT = 480
 
 
 def play_in_window(sitting: Sitting) -> None:
@@ -50,7 +49,8 @@ class Window:
         assert picture is not None
         height, width = picture.shape[:2]
         self._factor = max(1, _LONGEST // max(height, width))
-        self._area = (max(height * self._factor, _LEAST_HEIGHT), width * self._factor)
+        self._panel = Panel(loop)
+        self._area = (max(height * self._factor, self._panel.height, _LEAST_HEIGHT), width * self._factor)
         try:
             pygame.display.init()
             pygame.font.init()
@@ -119,7 +119,7 @@ class Window:
         height, width = min(picture.shape[0], self._area[0]), min(picture.shape[1], self._area[1])
         frame[max(top, 0) : max(top, 0) + height, :width] = picture[:height, :width]
         now = moment_of(self.loop)
-        frame[:, self._area[1] :] = self._panel(now)
+        frame[:, self._area[1] :] = self._panel.draw(now, self._area[0], self._saved)
         state = "paused" if now["paused"] else now["driver"]
         title = f"{self.loop.session.game.env.id} · {state} · step {now['step']} – Gymnast"
         self._pygame.display.set_caption(title)
@@ -127,71 +127,5 @@ class Window:
         self._surface.blit(image, (0, 0))
         self._pygame.display.flip()
 
-    def _panel(self, now: dict[str, Any]) -> np.ndarray:
-        height = self._area[0]
-        canvas = Canvas(PANEL_WIDTH, height, PANEL)
-        who = {"human": "you play", "policy": "the policy plays", "random": "chance plays"}[now["driver"]]
-        state = now["ended"] or now["paused"] or now["notice"] or now["waiting"] or self._saved
-        canvas.text(who, 16, 14, 26, ACCENT)
-        shown = state or f"{now['speed']:g}×"
-        canvas.text(shown, 16, 40, 20, WARM if state else FAINT, width=PANEL_WIDTH - 32)
-        rows = [
-            ("episode", f"{now['episode']}"),
-            ("step", f"{now['step']:,}"),
-            ("return", _short(now["return"])),
-            ("reward", _short(now["reward"])),
-            ("value", _short(now["value"])),
-            ("action", now["action"] or "–"),
-        ]
-        for name, value in now["parts"].items():
-            rows.append((f"  {name}", f"{_short(value)}, in all {_short(now['part_sums'].get(name))}"))
-        y = 68
-        for name, value in rows:
-            canvas.text(name, 16, y, 20, FAINT)
-            canvas.text(value, 110, y, 20, TEXT, width=PANEL_WIDTH - 126)
-            y += 21
-        y = self._bars(canvas, now, y + 8)
-        for keys, does in self._key_rows():
-            if y > height - 20:
-                break
-            canvas.text(keys, 16, y, 18, ACCENT, width=100)
-            canvas.text(does, 120, y, 18, FAINT, width=PANEL_WIDTH - 136)
-            y += 19
-        return canvas.array()
-
-    def _bars(self, canvas: Canvas, now: dict[str, Any], y: int) -> int:
-        choices = self.loop.session.game.env.actions.choices
-        likeliest = sorted(range(len(now["probabilities"])), key=lambda i: -(now["probabilities"][i] or 0))
-        for index in sorted(likeliest[:_MOST_BARS]):
-            probability = now["probabilities"][index] or 0.0
-            would = now["would"] == [float(index)]
-            canvas.text(choices[index], 16, y, 18, TEXT if would else FAINT, width=126)
-            canvas.rectangle(150, y + 3, 110, 8, BACKGROUND)
-            canvas.rectangle(150, y + 3, max(1, round(110 * probability)), 8, WARM if would else ACCENT)
-            canvas.text(f"{100 * probability:.0f} %", PANEL_WIDTH - 16, y, 18, FAINT, "right")
-            y += 18
-        numbers = self.loop.session.game.env.actions.numbers[:_MOST_BARS] if now["mean"] else ()
-        for name, mean, std in zip(numbers, now["mean"], now["std"], strict=False):
-            canvas.text(name, 16, y, 18, FAINT, width=126)
-            canvas.text(f"{_short(mean)} ± {_short(std)}", PANEL_WIDTH - 16, y, 18, TEXT, "right")
-            y += 18
-        return y + (10 if likeliest or numbers else 0)
-
-    def _key_rows(self) -> list[tuple[str, str]]:
-        bindings = self.loop.session.game.keymap.bindings
-        game = [(" ".join(_written(key) for key in b.keys), b.does) for b in bindings]
-        return [*game, *((_written(key), does) for key, does in CONTROLS.values())]
-
     def close(self) -> None:
         self._pygame.display.quit()
-
-
-def _written(key: str) -> str:
-    """Words, since the font of the panel has no arrows."""
-    return KEYS[key].shown if KEYS[key].shown.isascii() else key
-
-
-def _short(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 10_000 or value == int(value) else f"{value:.3g}"

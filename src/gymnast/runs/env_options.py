@@ -117,6 +117,8 @@ def _choices(annotation: Any, metadata: list[Any]) -> tuple[Any, ...] | None:
     low = next((m.ge for m in metadata if hasattr(m, "ge")), None)
     high = next((m.le for m in metadata if hasattr(m, "le")), None)
     kinds = set(get_args(annotation)) or {annotation}
+    if kinds == {bool, type(None)}:
+        return (None, False, True)
     if isinstance(low, int) and isinstance(high, int) and high - low < 20 and kinds <= {int, type(None)}:
         return (*((None,) if type(None) in kinds else ()), *range(low, high + 1))
     return None

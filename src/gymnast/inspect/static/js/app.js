@@ -36,6 +36,12 @@ export class App {
     await this.refreshRun();
   }
 
+  /** Choose a run where runs are listed: the views of recordings that are open do not change with it, so leave them. */
+  turnTo(id) {
+    if (["step", "network"].includes(this.tab)) this.showTab("record");
+    return this.chooseRun(id);
+  }
+
   /** Ask for the chosen run again; an answer that comes after another choice is dropped. */
   async refreshRun() {
     const id = this.run;

@@ -28,6 +28,13 @@ export function compile(text, names) {
   return (read, step) => Boolean(expression(read, step));
 }
 
+/** A column's name as a condition has to write it. */
+export function quoted(name) {
+  TOKENS.lastIndex = 0;
+  const match = TOKENS.exec(name);
+  return match?.[4] === name ? name : `\`${name}\``;
+}
+
 function tokens(text) {
   const found = [];
   TOKENS.lastIndex = 0;

@@ -69,7 +69,8 @@ export class Recording {
   /** The parts of `obs` or `seen`: [["", "obs"]], or one for each entry of a dict. */
   parts(prefix) {
     const all = new Set([...Object.keys(this.arrays), ...Object.keys(this.meta.same ?? {})]);
-    const names = [...all].filter((name) => name === prefix || name.startsWith(`${prefix}/`));
+    // Files keep arrays in no order; the parts of an observation are in the same one each time.
+    const names = [...all].filter((name) => name === prefix || name.startsWith(`${prefix}/`)).sort();
     return names.map((name) => [name === prefix ? "" : name.slice(prefix.length + 1), name]);
   }
 

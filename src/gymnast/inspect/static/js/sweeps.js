@@ -12,18 +12,18 @@ const MOST_LINES = 300; // the best of them
 export function mountSweeps(element, app) {
   const list = h("div", { class: "sweep-list" });
   const shown = h("div", { class: "sweep-shown" });
-  element.append(h("div", { class: "sweeps" }, list, shown));
+  const place = h("div", { class: "sweeps" }, list, shown);
   let chosen = null;
 
   const load = async () => {
     try {
       const { sweeps } = await getJson(address(["sweeps"]));
       if (!sweeps.length) {
-        clear(list);
-        clear(shown, h("div", { class: "empty" }, h("h2", {}, "No sweeps yet"),
-          h("p", {}, "A sweep trains a preset many times with other settings."), h("code", {}, "gymnast sweep CartPole-v1:ppo --trials 32")));
+        clear(element, h("div", { class: "empty" }, h("h2", {}, "No sweeps yet"),
+          h("p", {}, "A sweep trains a preset many times with other settings."), h("pre", { class: "command" }, "gymnast sweep CartPole-v1:ppo --trials 32")));
         return;
       }
+      if (!place.isConnected) clear(element, place);
       chosen ??= sweeps[0].id;
       clear(list, sweeps.map((sweep) => h("button", {
         type: "button", class: "sweep-entry", "aria-pressed": String(sweep.id === chosen), onclick: () => { chosen = sweep.id; load(); },

@@ -1,6 +1,7 @@
 // Play, pause, speed, slider, breakpoints: the bar below the views. Whatever it does is one `setStep` of the store.
 
 import { actionLabels, breakpoint, KINDS, next, previous } from "./breakpoints.js";
+import { quoted } from "./condition.js";
 import { colour, fitCanvas, h, iconButton, icon, onResize, onTheme, setText } from "./dom.js";
 import { integer } from "./format.js";
 import { Player, SPEEDS } from "./player.js";
@@ -52,6 +53,7 @@ export function mountTransport(element, app) {
     type: "text", placeholder: "value < 10 and reward != 0", "aria-label": "Condition on columns of the table", hidden: true, spellcheck: "false",
     class: "mono", list: "columns-of-table", oninput: () => arm(), onkeydown: (event) => { if (event.key === "Enter") run(1); },
   });
+  const names = h("datalist", { id: "columns-of-table" });
   const pauseThere = h("input", { type: "checkbox", id: "pause-there" });
   const said = h("span", { class: "said", role: "status" });
 
@@ -87,7 +89,7 @@ export function mountTransport(element, app) {
         iconButton("last", "Last step (End)", act(() => seek(Infinity)))),
       speed, h("div", { class: "slider-place" }, ticks, slider), place, rate),
     h("div", { class: "transport-row breakpoints" },
-      h("span", { class: "label" }, "Run to"), kind, action, condition,
+      h("span", { class: "label" }, "Run to"), kind, action, condition, names,
       iconButton("runback", "To the one before (P)", () => run(-1)), iconButton("runto", "To the next one (N)", () => run(1)),
       h("label", { class: "check", title: "Playing stops where the breakpoint is" }, pauseThere, "pause there"), said, h("span", { class: "spring" }), together)));
 
@@ -116,6 +118,7 @@ export function mountTransport(element, app) {
       const labels = actionLabels(shownStore.recording);
       action.replaceChildren(...labels.map((label) => h("option", { value: label }, label)));
       if (labels.includes(kept)) action.value = kept;
+      names.replaceChildren(...shownStore.recording.columns.map((name) => h("option", { value: quoted(name) })));
       arm();
       requestAnimationFrame(draw);
     }

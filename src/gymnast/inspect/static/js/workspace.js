@@ -79,6 +79,14 @@ function buildColumn(app, store) {
   return { element: column, destroy() { views.forEach((view) => view.destroy()); } };
 }
 
+/** What a recording is of, in short: [env and task, run, checkpoint, seed, how actions were chosen]. */
+export function heading({ meta }) {
+  return [h("h2", {}, meta.task ? `${meta.env_id} · ${meta.task}` : meta.env_id), [
+    meta.run ? [h("span", { class: "mono" }, meta.run), " · "] : null,
+    meta.checkpoint === null || meta.checkpoint === undefined ? "" : `${integer(meta.checkpoint)} steps · `,
+    `seed ${meta.seed} · ${chosenBy(meta.recording?.player, meta.sampled)}`].flat()];
+}
+
 export function title({ meta, summary }) {
   const checkpoint = meta.checkpoint ?? summary.checkpoint;
   return `${meta.env_id}, ${checkpoint === null || checkpoint === undefined ? "no checkpoint" : `checkpoint ${checkpoint}`}, seed ${meta.seed}`;
@@ -86,7 +94,7 @@ export function title({ meta, summary }) {
 
 function head(app, store) {
   const { recording } = store;
-  const { meta, summary } = recording;
+  const { meta } = recording;
   const episodes = meta.episodes ?? [];
   const returns = episodes.map((episode) => short(episode.return));
   const field = (name, symbol, value) => h("label", { class: "inline-field", title: `${name}: returns and advantages are computed again with it` }, symbol,
@@ -111,15 +119,12 @@ function head(app, store) {
       notify(error.message, "error");
     }
   };
+  const [name, of] = heading(recording);
   return h("header", { class: "recording-head" },
-    h("div", { class: "recording-title" },
-      h("h2", {}, meta.task ? `${meta.env_id} · ${meta.task}` : meta.env_id),
-      h("p", { class: "muted" },
-        meta.run ? [h("span", { class: "mono" }, meta.run), " · "] : null,
-        meta.checkpoint === null || meta.checkpoint === undefined ? "" : `${integer(meta.checkpoint)} steps · `,
-        `seed ${meta.seed} · ${chosenBy(meta.recording?.player, meta.sampled)} · `,
+    h("div", { class: "recording-title" }, name,
+      h("p", { class: "muted", title: title(recording) }, of, " · ",
         `return ${returns.slice(0, 3).join(", ")}${returns.length > 3 ? " …" : ""}`,
-        meta.cut?.includes("max_steps") ? " (cut by the step limit)" : "")),
+        meta.cut?.includes("max_steps") ? " (cut before its end)" : "")),
     h("div", { class: "recording-tools" }, gamma, lam,
       h("button", { type: "button", class: "quiet", onclick: csv, title: "The table of steps as a file" }, icon("download"), "CSV"),
       iconButton("close", "Close this recording", () => app.close(store))));

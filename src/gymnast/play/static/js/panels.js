@@ -2,7 +2,7 @@
 
 import { Rate } from "./rate.js";
 import { Strip } from "./strip.js";
-import { capital, choiceRows, driversText, keysNote, ledger, numberRows, shortNumber, veilOf } from "./texts.js";
+import { capital, choiceRows, driversText, keysNote, ledger, numberRows, pieces, shortNumber, veilOf } from "./texts.js";
 
 const DRIVER_NAMES = { policy: "Policy", random: "Random", human: "You" };
 
@@ -14,6 +14,9 @@ function element(tag, { className, text, title } = {}, children = []) {
   made.append(...children);
   return made;
 }
+
+/** A label that is broken between its words where it is too long for one line. */
+const breakable = (label) => pieces(label).flatMap((piece, at) => (at ? [document.createElement("wbr"), piece] : [piece]));
 
 const keyCaps = (names) => names.map((name) => element("kbd", { text: name }));
 
@@ -77,12 +80,14 @@ export class Panels {
       ...about.bindings.map(({ keys, codes, does }) => {
         const row = element("div", { className: "key-row" }, [
           element("span", { className: "caps" }, keyCaps(keys)),
-          element("span", { text: does }),
+          element("span", {}, breakable(does)),
         ]);
         row.dataset.codes = codes.join(" ");
         return row;
       }),
     );
+    byId("keys").classList.toggle("many", about.bindings.length > 6);
+    byId("n-action").classList.toggle("several", about.factors.length > 1);
     const hold = keysNote(about);
     byId("keys-note").textContent = about.note ? `${hold} ${about.note}` : hold;
     byId("control-keys").replaceChildren(
@@ -155,7 +160,7 @@ export class Panels {
         const mark = element("i", { className: "mark" });
         const value = element("b", { className: "number" });
         const row = element("div", { className: isNumber ? "bar-row real" : "bar-row" }, [
-          element("span", { text: label, title: label }),
+          element("span", { title: label }, breakable(label)),
           element("div", { className: "track" }, isNumber ? [fill, mark] : [fill]),
           value,
         ]);

@@ -75,6 +75,9 @@ export function numberRows(about, moment) {
   });
 }
 
+/** A label in the pieces between which it may be broken: after +, _ and /. */
+export const pieces = (label) => label.split(/(?<=[+_/])/);
+
 /** Who drove an episode, in words: "policy 120, you 40". */
 export function driversText(drivers) {
   const names = Object.entries(drivers);

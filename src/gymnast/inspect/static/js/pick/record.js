@@ -15,15 +15,13 @@ export function mountRecord(element, app) {
   };
   app.on("run", render);
   app.on("run-error", (error) => clear(place, h("div", { class: "empty" }, h("h2", {}, "This run cannot be opened"), h("p", { role: "alert" }, sentence(error.message)))));
-  let shown = null;
+  let shown = null; // the form and the run that it is for
   app.on("details", (details) => {
-    // While a live run trains its details come again; a form that is being filled in stays as it is.
-    const key = `${details.run.id} ${details.checkpoints.length}`;
-    if (shown === key && place.querySelector("form")) return;
-    const kept = shown?.startsWith(`${details.run.id} `) ? readForm(place) : null;
-    shown = key;
+    // While a live run trains its details come again: a form that is filled in, or records, only learns of new checkpoints.
+    if (shown?.run === details.run.id) { shown.form.refresh(details); return; }
     const recordings = recordingList(app, details);
-    clear(place, h("div", { class: "record-grid" }, form(app, details, recordings, kept), recordings.element));
+    shown = { run: details.run.id, form: form(app, details, recordings) };
+    clear(place, h("div", { class: "record-grid" }, shown.form.element, recordings.element));
     recordings.load();
   });
   app.on("run", () => { shown = null; });
@@ -55,22 +53,15 @@ function noRuns() {
     h("p", { class: "small" }, "Runs that are kept elsewhere: ", h("code", {}, "gymnast inspect --runs-dir FOLDER")));
 }
 
-function readForm(place) {
-  const own = place.querySelector("form");
-  return own ? Object.fromEntries([...own.elements].filter((field) => field.name).map((field) => [field.name, field.value])) : null;
-}
-
 const field = (label, control, help) => h("label", { class: "field" }, h("span", {}, label), control, help ? h("small", { class: "muted" }, help) : null);
 
-function form(app, details, recordings, kept) {
-  const { checkpoints, env_options: options = [], tasks = [], run } = details;
-  const newest = [...checkpoints].sort((a, b) => b.env_steps - a.env_steps);
+function form(app, details, recordings) {
+  const { env_options: options = [], tasks = [], run } = details;
   const describe = (one) => `${integer(one.env_steps)} steps${one.score === null || one.score === undefined ? "" : ` · ${score(one.score)}`}${one.is_best ? " · best" : ""}${one.is_last ? " · last" : ""}`;
-  const first = newest.find((one) => one.name === app.checkpoint) ?? newest.find((one) => one.is_best) ?? newest[0];
-  const select = (name, extra) => h("select", { name }, extra, newest.map((one) => h("option", { value: one.name }, describe(one))));
-  const checkpoint = select("checkpoint");
-  if (first) checkpoint.value = first.name;
-  const second = select("second", h("option", { value: "" }, "none"));
+  let picked = false; // until one is, the best is chosen, also when another becomes it
+  const checkpoint = h("select", { name: "checkpoint", onchange: () => { picked = true; } });
+  const second = h("select", { name: "second" });
+  const without = h("p", { class: "muted" }, "This run has no checkpoint yet. A live run can make one: see Training.");
   let stochastic = false;
   const mode = segmented("How actions are chosen", [[false, "greedy", "the most likely action"], [true, "sampled", "drawn from the probabilities, as in training"]], false,
     (value) => { stochastic = value; });
@@ -124,13 +115,13 @@ function form(app, details, recordings, kept) {
       else notify("The recording was cancelled.");
     }
     job = null;
-    button.disabled = false;
+    button.disabled = !checkpoint.options.length;
     progress.hidden = true;
     recordings.load();
   };
   const built = h("form", { class: "panel record-form", onsubmit: send, novalidate: true },
     h("h2", {}, "Record an episode"),
-    checkpoints.length ? null : h("p", { class: "problem" }, "This run has no checkpoint yet. A live run can make one: see Training."),
+    without,
     h("div", { class: "fields two" }, field("Checkpoint", checkpoint), field("Beside it", second, "the same seed with another checkpoint")),
     h("div", { class: "fields four" }, field("Seed", seed), known, h("div", { class: "field" }, h("span", {}, "Actions"), mode), field("Steps at most", steps), field("Episodes", episodes)),
     h("div", { class: "fields four" }, field("γ", gamma), field("λ", lam), task ? field("Task", task) : null,
@@ -139,25 +130,42 @@ function form(app, details, recordings, kept) {
       optionFields.map(([option, control]) => field(option.key.replace(/^env\.(kwargs\.)?/, ""), control, option.help || null)))) : null,
     field("Other settings", overrides, "one key=value per line, as on the command line"),
     problem, h("div", { class: "record-actions" }, button, progress));
-  if (!checkpoints.length) button.disabled = true;
-  if (kept) for (const [name, value] of Object.entries(kept)) if (built.elements[name] && value !== "") built.elements[name].value = value;
-  return built;
+  const refresh = ({ checkpoints }) => {
+    const newest = [...checkpoints].sort((a, b) => b.env_steps - a.env_steps);
+    const first = newest.find((one) => one.name === app.checkpoint) ?? newest.find((one) => one.is_best) ?? newest[0];
+    const fill = (control, usual, ...extra) => {
+      const kept = picked || control === second ? control.value : null;
+      control.replaceChildren(...extra, ...newest.map((one) => h("option", { value: one.name }, describe(one))));
+      control.value = newest.some((one) => one.name === kept) ? kept : usual;
+    };
+    fill(checkpoint, first?.name ?? "");
+    fill(second, "", h("option", { value: "" }, "none"));
+    without.hidden = checkpoints.length > 0;
+    button.disabled = Boolean(job) || !checkpoints.length;
+  };
+  refresh(details);
+  return { element: built, refresh };
 }
 
 function optionControl({ key, value, choices }) {
-  const text = value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
-  if (!choices?.length) return h("input", { type: "text", name: `option ${key}`, value: text, class: "mono", spellcheck: "false" });
-  const texts = choices.map((choice) => (typeof choice === "string" ? choice : JSON.stringify(choice)));
+  const text = optionText(value);
+  const unset = text === "" ? "as trained" : "unset";
+  if (!choices?.length) return h("input", { type: "text", name: `option ${key}`, value: text, class: "mono", spellcheck: "false", placeholder: unset });
+  const texts = choices.map(optionText);
   const all = texts.includes(text) ? texts : [text, ...texts];
-  return h("select", { name: `option ${key}` }, all.map((choice) => h("option", { value: choice, selected: choice === text }, choice === "" ? "as trained" : choice)));
+  return h("select", { name: `option ${key}` }, all.map((choice) => h("option", { value: choice, selected: choice === text }, choice || unset)));
+}
+
+/** A value of a setting as a form has it; nothing where it is not set. */
+function optionText(value) {
+  return value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** Only what differs from the run's own. */
 function optionChanges(fields) {
   const changed = {};
   for (const [{ key, value }, control] of fields) {
-    const text = value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
-    if (control.value !== text) changed[key] = control.value === "" ? null : parseValue(control.value);
+    if (control.value !== optionText(value)) changed[key] = control.value === "" ? null : parseValue(control.value);
   }
   return changed;
 }

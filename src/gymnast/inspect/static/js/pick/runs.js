@@ -91,7 +91,7 @@ function runLine(app, run) {
   const score = run.best ?? run.last;
   const line = h("div", { class: "run", role: "listitem", dataset: { run: run.id } },
     h("button", {
-      type: "button", class: "run-main", onclick: () => app.chooseRun(run.id),
+      type: "button", class: "run-main", onclick: () => app.turnTo(run.id),
       title: [`${run.env}${run.variant ? `:${run.variant}` : ""}`, run.id, run.status, run.notes].filter(Boolean).join("\n"),
     },
     h("span", { class: "run-top" }, run.live ? h("i", { class: "live-dot", title: "training now" }) : null,

@@ -6,6 +6,8 @@ import { sentence } from "../format.js";
 import { densities, turned } from "./density.js";
 import { CONFIG, heatColours, layout, plotly } from "./plot.js";
 
+const EACH = 16; // labels that have room beside a heat map; of more, plotly leaves some out
+
 export async function mountDistributions(element, run) {
   const kept = () => getJson(address(["runs", run, "distributions"]));
   const { names, rows: first } = await kept();
@@ -63,7 +65,7 @@ function drawHeat(Plotly, plot, { x, quantiles, labels, z }) {
     hovertemplate: quantiles ? "%{x} steps, near %{y:.4~g}: %{z:.1%} of all<extra></extra>" : "%{x} steps, %{y}: %{z:.4~g}<extra></extra>",
   }], layout({
     hovermode: "closest", xaxis: { title: { text: "env steps", font: { size: 10.5, color: colour("muted") }, standoff: 4 }, showgrid: false },
-    yaxis: { showgrid: false, zeroline: false, ...(category ? { type: "category" } : {}) },
+    yaxis: { showgrid: false, zeroline: false, ...(category ? { type: "category", dtick: y.length <= EACH ? 1 : undefined } : {}) },
   }), CONFIG);
 }
 

@@ -25,9 +25,11 @@ export function mountStrip(element, store, { title, series, help }) {
     h("div", { class: "strip-head" }, h("h4", {}, title), h("div", { class: "legend" }, legend.map(({ item }) => item))),
     h("div", { class: "strip-body" }, area, top, bottom)));
   const withZero = series.some(({ kind }) => kind === "bars") ? [[0]] : []; // bars stand on it
-  const bounds = padded(range([...series.map(({ values }) => values), ...withZero]));
-  setText(top, number(bounds.high));
-  setText(bottom, number(bounds.low));
+  const found = range([...series.map(({ values }) => values), ...withZero]);
+  const bounds = padded(found);
+  setText(top, found ? number(found.high) : "");
+  setText(bottom, found && found.low < found.high ? number(found.low) : "");
+  top.classList.toggle("middle", Boolean(found) && found.low === found.high); // where the only line is
   let width = 0;
 
   const x = (row) => ((row + 0.5) / store.rows) * width;

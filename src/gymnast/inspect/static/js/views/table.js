@@ -6,13 +6,15 @@ import { visible } from "./window.js";
 
 const LINE = 24;
 
-/** Columns that are shown at first: of a policy with many choices or a large observation, the rest by request. */
+const MOST = 40; // columns; of a policy with many choices or a large observation the file has the rest
+
+/** The columns that are shown, what is asked for most first. */
 export function firstColumns(recording) {
   const wanted = ["episode", "step", "label", "reward", "return_so_far", "value", "return_to_go", "advantage", "td_error",
     "probability", "log_prob", "entropy"];
   const own = wanted.filter((name) => recording.has(name));
   const rest = recording.columns.filter((name) => !own.includes(name) && name !== "action" && name !== "baseline");
-  return [...own, ...rest].slice(0, 40);
+  return [...own, ...rest].slice(0, MOST);
 }
 
 /** Of the columns of text, in pixels: as wide as what is in them, within limits. */
@@ -107,5 +109,7 @@ export function mountTable(element, store) {
   measure();
   follow(store.step);
   const leave = [store.subscribe(follow), onResize(scroller, measure)];
-  return { destroy() { leave.forEach((fn) => fn()); clear(element); } };
+  const all = recording.columns.length;
+  const control = columns.length < MOST ? null : h("span", { class: "small muted" }, `${columns.length} of ${all} columns; the CSV has all`);
+  return { control, destroy() { leave.forEach((fn) => fn()); clear(element); } };
 }
