@@ -41,6 +41,8 @@ def test_find_environments(own: Serving) -> None:
     assert {one["name"] for one in page["found"]}.isdisjoint(one["name"] for one in following["found"])
     with pytest.raises(Failed, match="families: "):
         call(own, "find_environments", family="no such family")
+    with pytest.raises(Failed, match="no environment matches 'zebra crossing': try one word"):
+        call(own, "find_environments", query="zebra crossing")
 
 
 def test_look_up(own: Serving) -> None:
@@ -104,6 +106,7 @@ def test_start_watch_stop_resume(own: Serving) -> None:
     with pytest.raises(Failed, match="is not being trained"):
         call(own, "stop_training", run=run)
     resumed = call(own, "resume_training", run=run, max_env_steps=steps + 20_000)
+    assert resumed["run"] == run  # whether it trains already or not
     ended = watched(own, resumed["run"])
     assert ended["state"] in ("finished", "solved")
     assert ended["env_steps"] > steps
@@ -185,7 +188,14 @@ def test_watch_run(trained: Any) -> None:
     assert now["solved_at"] == 475
     assert "train/return/mean" in now["metrics"]
     assert now["log"]
-    assert call(trained.serving, "watch_run", run=trained.bad)["alerts"]
+    bad = call(trained.serving, "watch_run", run=trained.bad)
+    first = {
+        one["id"]: one["steps"][0] for one in call(trained.serving, "diagnose_run", run=bad["run"])["alerts"]
+    }
+    step = max(first.values())  # the others began before, and some of them lasted
+    later = call(trained.serving, "watch_run", run=trained.bad, since_step=step)
+    assert {one["id"] for one in later["alerts"]} == {name for name in first if first[name] == step}
+    assert 0 < len(later["alerts"]) < len(bad["alerts"])
     with pytest.raises(Failed, match="watch_run gives the id"):
         call(trained.serving, "describe_run", run="start-12345678")
     for wrong in ({"run": "zzz"}, {"run": "start-12345678"}, {"run": trained.good, "wait_seconds": 60}):
@@ -233,6 +243,10 @@ def test_get_metrics(trained: Any) -> None:
         call(trained.serving, "get_metrics", run=trained.good, points=51)
     with pytest.raises(Failed, match="no values between"):
         call(trained.serving, "get_metrics", run=trained.good, start=1e9, end=2e9)
+    with pytest.raises(Failed, match=r"no values from 1e\+09 on in run"):
+        call(trained.serving, "get_metrics", run=trained.good, start=1e9)
+    with pytest.raises(Failed, match="no values up to -1 in run"):
+        call(trained.serving, "get_metrics", run=trained.good, end=-1)
 
 
 def test_compare_runs(trained: Any) -> None:
