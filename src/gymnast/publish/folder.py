@@ -27,7 +27,7 @@ from gymnast.reports.changed_settings import changed_settings, preset_data
 from gymnast.reports.facts import RunFacts, gather
 from gymnast.reports.pictures import PICTURES, draw_pictures
 from gymnast.reports.text import clean
-from gymnast.runs.checkpoint import Checkpoint, verify
+from gymnast.runs.checkpoint import Checkpoint, DamagedCheckpoint, verify
 from gymnast.runs.files import (
     MOST_CONFIG,
     make_folder,
@@ -61,7 +61,10 @@ class Contribution:
 
 def check_publishable(checkpoint: Checkpoint) -> None:
     """Raise for a checkpoint that is damaged, or whose config has a secret in it."""
-    verify(checkpoint)
+    try:
+        verify(checkpoint)
+    except DamagedCheckpoint as error:
+        raise GymnastError(f"{error}; copy the run again, or name another checkpoint, RUN/STEPS") from error
     paths = (checkpoint.config_path(), checkpoint.run.config_path)
     for text in dict.fromkeys(read_text(path, MOST_CONFIG) for path in paths):
         if found := list(secret_settings(parse_yaml(text, "config.yaml"))):
