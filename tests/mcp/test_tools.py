@@ -83,6 +83,9 @@ def test_validate_config(own: Serving) -> None:
     assert "not valid YAML" in call(own, "validate_config", yaml="a: [1")["problem"]
     with pytest.raises(Failed, match="one of the two"):
         call(own, "validate_config", reference="CartPole-v1:ppo", yaml="seed: 1")
+    both = r"arguments: overrides: Input should be a valid dictionary or a valid list, got 'algo.lr=1'$"
+    with pytest.raises(Failed, match=both):
+        call(own, "validate_config", reference="CartPole-v1:ppo", overrides="algo.lr=1")
 
 
 def test_start_watch_stop_resume(own: Serving) -> None:
@@ -108,6 +111,7 @@ def test_start_watch_stop_resume(own: Serving) -> None:
     resumed = call(own, "resume_training", run=run, max_env_steps=steps + 20_000)
     assert resumed["run"] == run  # whether it trains already or not
     ended = watched(own, resumed["run"])
+    assert call(own, "describe_run", run=run)["resumes"] == [f"at {steps}: {resumed['command']}"]
     assert ended["state"] in ("finished", "solved")
     assert ended["env_steps"] > steps
     assert ended["run"] == run

@@ -174,11 +174,11 @@ def _refuse_access(given: Mapping[str, Any] | Sequence[str]) -> None:
 
     for text in _texts(given):
         if ":" in text:
-            raise GymnastError(f"the setting {text!r} {_HOW.format(what='import code')}")
+            raise GymnastError(f"{text!r} in the settings {_HOW.format(what='import code')}")
         if "${" in text:
-            raise GymnastError(f"the setting {text!r} {_HOW.format(what='read an environment variable')}")
+            raise GymnastError(f"{text!r} in the settings {_HOW.format(what='read an environment variable')}")
         if _is_path(text) or text.endswith(SUFFIXES):
-            raise GymnastError(f"the setting {text!r} {_HOW.format(what='name a file of this machine')}")
+            raise GymnastError(f"{text!r} in the settings {_HOW.format(what='name a file of this machine')}")
 
 
 def _refuse_new_access(before: Config, after: Config) -> None:
