@@ -193,13 +193,13 @@ def test_watch_run(trained: Any) -> None:
     assert "train/return/mean" in now["metrics"]
     assert now["log"]
     bad = call(trained.serving, "watch_run", run=trained.bad)
-    first = {
-        one["id"]: one["steps"][0] for one in call(trained.serving, "diagnose_run", run=bad["run"])["alerts"]
-    }
-    step = max(first.values())  # the others began before, and some of them lasted
-    later = call(trained.serving, "watch_run", run=trained.bad, since_step=step)
-    assert {one["id"] for one in later["alerts"]} == {name for name in first if first[name] == step}
-    assert 0 < len(later["alerts"]) < len(bad["alerts"])
+    found = call(trained.serving, "diagnose_run", run=bad["run"])["alerts"]
+    for step in (0, *(one["steps"][0] for one in found), bad["env_steps"], bad["env_steps"] + 1):
+        later = call(trained.serving, "watch_run", run=trained.bad, since_step=step)
+        expected = {
+            one["id"] for one in found if one["steps"][1 if one["severity"] == "critical" else 0] >= step
+        }
+        assert {one["id"] for one in later["alerts"]} == expected  # none of those that merely last
     with pytest.raises(Failed, match="watch_run gives the id"):
         call(trained.serving, "describe_run", run="start-12345678")
     for wrong in ({"run": "zzz"}, {"run": "start-12345678"}, {"run": trained.good, "wait_seconds": 60}):

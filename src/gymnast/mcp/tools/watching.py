@@ -46,7 +46,7 @@ class Watched:
     last_score: float | None
     solved_at: float | None
     metrics: dict[str, float]
-    alerts: list[NewAlert]  # first seen since since_step
+    alerts: list[NewAlert]  # first seen since since_step; critical ones as long as they are seen
     log: list[str]
 
 
@@ -71,7 +71,7 @@ class WatchingTools:
     ) -> Watched:
         """How a run is doing: state, progress, scores, key metrics, new alerts, last log lines. Waits until
         something changes (it ends, a better score, an alert), at most wait_seconds. Pass the env_steps of the
-        last answer as since_step to hear only of what is new."""
+        last answer as since_step to hear only of what is new or critical."""
         until = time.monotonic() + wait_seconds
         if not run.startswith(START):
             folder = await anyio.to_thread.run_sync(self._serving.run, run)
@@ -178,7 +178,7 @@ def _answer(folder: RunFolder, since_step: int, why: str) -> Watched:
         alerts=[
             NewAlert(alert.id, alert.severity, cut(alert.message, 200), cut(alert.advice, 300))
             for alert in look.alerts
-            if alert.first_step >= since_step
+            if (alert.last_step if alert.severity == "critical" else alert.first_step) >= since_step
         ][:10],
         log=list(api.read_log(folder, lines=5).lines),
     )
