@@ -65,7 +65,7 @@ class TrainingTools:
         texts += _place(on, serving.trust) if on else []
         if like_run:
             like = serving.run(like_run)
-            api.check_changes(like, texts, trust=serving.trust)
+            api.check_changes(like, texts, trust=serving.trust, trains=True)
             again = api.repeated(like, texts, trust=serving.trust)
             reference, texts = again.reference, list(again.overrides)
         else:
@@ -107,7 +107,7 @@ class TrainingTools:
         if state.state == "running":
             raise GymnastError(f"run {folder.id} is being trained already: follow it with watch_run")
         texts = as_texts(api.check_settings(overrides, trust=serving.trust))
-        api.check_changes(folder, texts, trust=serving.trust)
+        api.check_changes(folder, texts, trust=serving.trust, trains=True)
         return self._begin(
             called,
             ["--resume", folder.id, *texts],
