@@ -86,6 +86,24 @@ def test_id_that_is_taken_is_refused_and_has_two_ways_out(packed: Path, runs: Pa
     assert {entry.id for entry in entries(runs)} == {first.run, other.run}
 
 
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_is_there_and_no_run_is_not_replaced(
+    trained: RunFolder, packed: Path, runs: Path, force: bool, kind: str
+) -> None:
+    there = runs / trained.id
+    if kind == "folder":
+        there.mkdir(parents=True)
+    else:
+        runs.mkdir(parents=True)
+    mine = there / "notes.txt" if kind == "folder" else there
+    mine.write_text("mine")
+    with pytest.raises(GymnastError, match="something of that name is there and not a run; move it away"):
+        api.unpack_run(packed, force=force, runs_dir=runs)
+    assert mine.read_text() == "mine"
+    assert list(runs.iterdir()) == [there]
+
+
 def test_replaced_run_is_listed_as_it_is_now(packed: Path, runs: Path, copied: RunFolder) -> None:
     first = api.unpack_run(packed, runs_dir=runs)
     status = json.loads((copied.path / "status.json").read_text())

@@ -222,6 +222,25 @@ def test_a_run_from_elsewhere_is_not_trusted(trained: Any, tmp_path: Path) -> No
         assert "not trusted" in job["error"]
 
 
+def test_a_run_from_elsewhere_sends_its_metrics_nowhere(trained: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / trained.good
+    shutil.copytree(trained.serving.runs_dir / trained.good, folder)
+    config = folder / "config.yaml"
+    config.write_text(config.read_text().replace("sinks: []", "sinks: [{name: wandb, entity: eve}]"))
+    (folder / "mark.json").unlink()
+    serving = Serving(tmp_path / "runs")
+    for tool, arguments in (
+        ("resume_training", {"run": trained.good, "max_env_steps": 99_000}),
+        ("start_training", {"like_run": trained.good}),
+    ):
+        with pytest.raises(Failed, match="made elsewhere, is refused here: it would send metrics elsewhere"):
+            call(serving, tool, **arguments)
+    assert [run.id for run in api.list_runs(runs_dir=serving.runs_dir)] == [trained.good]
+    config.write_text(config.read_text().replace("entity: eve", "mode: offline"))
+    run = api.find_run(trained.good, runs_dir=serving.runs_dir)
+    api.check_changes(run, [], trains=True)  # it stays on this machine
+
+
 def test_text_of_a_run_is_redacted(trained: Any, tmp_path: Path) -> None:
     folder = tmp_path / "runs" / trained.good
     shutil.copytree(trained.serving.runs_dir / trained.good, folder)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import PromptReference, ResourceTemplateReference
 
+from gymnast.mcp.serving import Serving
 from mcp_clients import in_memory
 
 
@@ -113,3 +118,13 @@ def test_arguments_are_completed(trained: Any) -> None:
     assert runs == [trained.good]
     assert "kl.high" in pages
     assert nothing == []
+
+
+def test_prompt_to_reproduce_says_what_one_training_cannot(trained: Any, tmp_path: Path) -> None:
+    assert "It was resumed" not in prompt(trained, "reproduce", run=trained.good)
+    runs = shutil.copytree(trained.serving.runs_dir, tmp_path / "runs")
+    info = runs / trained.good / "run.json"
+    resume = {"env_steps": 4096, "command": ["gymnast", "train", "--resume", trained.good, "algo.lr=0.1"]}
+    info.write_text(json.dumps(json.loads(info.read_text()) | {"resumes": [resume]}))
+    resumed = SimpleNamespace(serving=Serving(runs_dir=runs))
+    assert "It was resumed" in prompt(resumed, "reproduce", run=trained.good)

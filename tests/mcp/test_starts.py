@@ -52,6 +52,49 @@ def test_trainings_that_are_being_started_count(tmp_path: Path, monkeypatch: pyt
     assert said in ("starting", "it was never meant to train")
 
 
+def test_a_run_that_is_being_resumed_is_not_the_run_that_ended(
+    trained: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it trains again its state is starting, by its id as by any other name; then why it failed."""
+    released = threading.Event()
+
+    def slow(**order: Any) -> Any:
+        assert released.wait(100)
+        raise GymnastError("there is no room for it")
+
+    monkeypatch.setattr("gymnast.api.start_detached", slow)
+    serving, run = trained.serving, trained.bad
+    try:
+        assert call(serving, "resume_training", run=run, max_env_steps="1M")["run"] == run
+        for name in (run, run[:6]):
+            now = call(serving, "watch_run", run=name, wait_seconds=0)
+            assert (now["run"], now["state"]) == (run, "starting")
+        with pytest.raises(Failed, match=f"run {run} is being resumed already: follow it with watch_run"):
+            call(serving, "resume_training", run=run)
+        with pytest.raises(Failed, match=f"run {run} is being resumed: watch_run says when it trains"):
+            call(serving, "stop_training", run=run)
+    finally:
+        released.set()
+    with pytest.raises(Failed, match="there is no room for it"):
+        call(serving, "watch_run", run=run, wait_seconds=45)
+    assert call(serving, "watch_run", run=run, wait_seconds=0)["state"] == "finished"  # as it was
+
+
+def test_a_run_that_is_resumed_is_watched_as_before(trained: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+
+    def slow(resume: str, **order: Any) -> Any:
+        assert released.wait(100)
+        return api.find_run(resume, runs_dir=trained.serving.runs_dir)
+
+    monkeypatch.setattr("gymnast.api.start_detached", slow)
+    serving, run = trained.serving, trained.bad
+    assert call(serving, "resume_training", run=run, max_env_steps="1M")["state"] == "starting"
+    released.set()
+    assert call(serving, "watch_run", run=run, wait_seconds=45)["changed"] == "the training has begun"
+    assert call(serving, "watch_run", run=run, wait_seconds=0)["changed"] == "the run is finished"
+
+
 def _begun_or_refused(starts: Starts) -> str:
     try:
         return starts.begin({}, called=0.0)[1]

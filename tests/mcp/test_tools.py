@@ -41,6 +41,8 @@ def test_find_environments(own: Serving) -> None:
     assert {one["name"] for one in page["found"]}.isdisjoint(one["name"] for one in following["found"])
     with pytest.raises(Failed, match="families: "):
         call(own, "find_environments", family="no such family")
+    with pytest.raises(Failed, match="no environment matches 'zebra crossing': try one word"):
+        call(own, "find_environments", query="zebra crossing")
 
 
 def test_look_up(own: Serving) -> None:
@@ -81,6 +83,9 @@ def test_validate_config(own: Serving) -> None:
     assert "not valid YAML" in call(own, "validate_config", yaml="a: [1")["problem"]
     with pytest.raises(Failed, match="one of the two"):
         call(own, "validate_config", reference="CartPole-v1:ppo", yaml="seed: 1")
+    both = r"arguments: overrides: Input should be a valid dictionary or a valid list, got 'algo.lr=1'$"
+    with pytest.raises(Failed, match=both):
+        call(own, "validate_config", reference="CartPole-v1:ppo", overrides="algo.lr=1")
 
 
 def test_start_watch_stop_resume(own: Serving) -> None:
@@ -104,7 +109,9 @@ def test_start_watch_stop_resume(own: Serving) -> None:
     with pytest.raises(Failed, match="is not being trained"):
         call(own, "stop_training", run=run)
     resumed = call(own, "resume_training", run=run, max_env_steps=steps + 20_000)
+    assert resumed["run"] == run  # whether it trains already or not
     ended = watched(own, resumed["run"])
+    assert call(own, "describe_run", run=run)["resumes"] == [f"at {steps}: {resumed['command']}"]
     assert ended["state"] in ("finished", "solved")
     assert ended["env_steps"] > steps
     assert ended["run"] == run
@@ -185,7 +192,14 @@ def test_watch_run(trained: Any) -> None:
     assert now["solved_at"] == 475
     assert "train/return/mean" in now["metrics"]
     assert now["log"]
-    assert call(trained.serving, "watch_run", run=trained.bad)["alerts"]
+    bad = call(trained.serving, "watch_run", run=trained.bad)
+    found = call(trained.serving, "diagnose_run", run=bad["run"])["alerts"]
+    for step in (0, *(one["steps"][0] for one in found), bad["env_steps"], bad["env_steps"] + 1):
+        later = call(trained.serving, "watch_run", run=trained.bad, since_step=step)
+        expected = {
+            one["id"] for one in found if one["steps"][1 if one["severity"] == "critical" else 0] >= step
+        }
+        assert {one["id"] for one in later["alerts"]} == expected  # none of those that merely last
     with pytest.raises(Failed, match="watch_run gives the id"):
         call(trained.serving, "describe_run", run="start-12345678")
     for wrong in ({"run": "zzz"}, {"run": "start-12345678"}, {"run": trained.good, "wait_seconds": 60}):
@@ -233,6 +247,10 @@ def test_get_metrics(trained: Any) -> None:
         call(trained.serving, "get_metrics", run=trained.good, points=51)
     with pytest.raises(Failed, match="no values between"):
         call(trained.serving, "get_metrics", run=trained.good, start=1e9, end=2e9)
+    with pytest.raises(Failed, match=r"no values from 1e\+09 on in run"):
+        call(trained.serving, "get_metrics", run=trained.good, start=1e9)
+    with pytest.raises(Failed, match="no values up to -1 in run"):
+        call(trained.serving, "get_metrics", run=trained.good, end=-1)
 
 
 def test_compare_runs(trained: Any) -> None:

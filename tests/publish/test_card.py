@@ -123,6 +123,65 @@ def test_config_with_a_secret_is_refused(copied: RunFolder) -> None:
     assert not (copied.path / "hub").exists()
 
 
+@pytest.fixture
+def resumed(copied: RunFolder) -> RunFolder:
+    """Trained further with another rate, by a command with a secret and a place in it."""
+    api.resume(copied.path, overrides={"algo.lr": 0.0123}, max_env_steps=2048)
+    info = json.loads((copied.path / "run.json").read_text())
+    words = f"gymnast train --resume {copied.id} algo.lr=0.0123 env.kwargs.token=abcd1234efgh"
+    info["resumes"][0]["command"] = [*words.split(), "--runs-dir", "/data/ada/runs"]
+    (copied.path / "run.json").write_text(json.dumps(info))
+    return copied
+
+
+def test_a_resumed_run_is_not_passed_off_as_its_first_command(resumed: RunFolder) -> None:
+    done = api.publish_run(f"{resumed.path}/@last", dry_run=True, episodes=2, video=False)
+    words = f"gymnast train --resume {resumed.id} algo.lr=0.0123 env.kwargs.token=***"
+    assert f"| resumed at 1,024 | `{words}` |" in done.card
+    assert "| `algo.lr` | `0.0123` |" in done.card
+    assert done.folder is not None
+    info = json.loads((done.folder / "run.json").read_text())
+    (resume,) = info["resumes"]
+    assert set(resume) == {"env_steps", "created", "scores_from", "command"}  # not the config before
+    assert resume["command"] == words.split()
+
+
+def test_an_older_checkpoint_has_the_settings_it_was_trained_with(resumed: RunFolder) -> None:
+    done = api.publish_run(f"{resumed.path}/1024", dry_run=True, episodes=2, video=False)
+    assert "resumed" not in done.card
+    assert "`0.0123`" not in done.card
+    assert done.folder is not None
+    assert "resumes" not in json.loads((done.folder / "run.json").read_text())
+
+
+def test_many_resumes_are_counted(copied: RunFolder) -> None:
+    info = json.loads((copied.path / "run.json").read_text())
+    info["resumes"] = [{"env_steps": 7, "created": "2020", "command": f"no list {n}"} for n in range(3)]
+    info["resumes"] += [{"env_steps": n, "created": "2020", "command": ["x", "`|"]} for n in range(20)]
+    info["resumes"] += ["no map", {"env_steps": "5"}, {"env_steps": -1, "created": ""}]
+    (copied.path / "run.json").write_text(json.dumps(info))
+    html = rendered(card_of(copied, evaluate_first=False))
+    assert "<td>23 times, at last:</td>" in html
+    assert html.count("<td>resumed at ") == 8
+    assert "<td>resumed at 19</td>\n<td><code>x '|</code></td>" in html
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, "--episodes 2 # the score below"),
+        ({"stochastic": True}, "--episodes 2 --stochastic # the score below"),
+        ({"evaluate_first": False}, "--episodes 100 # its score over fresh episodes"),
+    ],
+)
+def test_the_command_for_the_score_gives_it_again(
+    copied: RunFolder, options: dict[str, Any], expected: str
+) -> None:
+    card = card_of(copied, **options)
+    assert f"gymnast eval {copied.id} {expected}" in " ".join(card.split())
+    assert ("fresh episodes" if "evaluate_first" not in options else "4 episodes during training") in card
+
+
 def test_link_to_the_run_at_wandb(copied: RunFolder) -> None:
     trackers = copied.path / "trackers.json"
     trackers.write_text(json.dumps({"wandb": {"url": "https://wandb.ai/ada/gymnast/runs/k3v"}}))

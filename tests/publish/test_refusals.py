@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,9 +150,11 @@ def test_run_that_trains(copied: RunFolder, hub: HubServer) -> None:
     assert hub.steps == []
 
 
-def test_half_copied_run(copied: RunFolder, hub: HubServer) -> None:
-    for path in copied.checkpoints.glob("*.policy.safetensors"):
-        path.unlink()
+@pytest.mark.parametrize("part", ["policy", "state"])
+@pytest.mark.parametrize("size", [None, 500])
+def test_half_copied_run(copied: RunFolder, hub: HubServer, part: str, size: int | None) -> None:
+    for path in copied.checkpoints.glob(f"*.{part}.safetensors"):
+        path.unlink() if size is None else os.truncate(path, size)
     with pytest.raises(GymnastError, match=r"damaged.*copy the run again") as error:
         publish(copied)
     assert error.value.exit_code == 2

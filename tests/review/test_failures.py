@@ -15,6 +15,7 @@ import pytest
 
 from gymnast import api
 from gymnast.errors import GymnastError
+from gymnast.review.patience import Patience
 from gymnast.runs.store import RunFolder
 from gymnast.terminal.crash import crash_message
 from hostile_folders import call
@@ -25,11 +26,13 @@ from .conftest import HASTY, KEY
 PROVIDERS = ("openai", "anthropic")
 
 
-def ask(run: RunFolder, server: LLMServer, provider: str = "openai") -> tuple[api.Review, list[str]]:
+def ask(
+    run: RunFolder, server: LLMServer, provider: str = "openai", patience: Patience = HASTY
+) -> tuple[api.Review, list[str]]:
     notices: list[str] = []
     base = f"{server.url}/v1" if provider == "openai" else server.url
     endpoint = api.review_endpoint(model="smal-1", base_url=base, provider=provider)
-    stream = api.stream_review(run.path, endpoint=endpoint, patience=HASTY, notify=notices.append)
+    stream = api.stream_review(run.path, endpoint=endpoint, patience=patience, notify=notices.append)
     return stream.review, notices
 
 
@@ -56,6 +59,14 @@ def test_a_date_to_wait_for(run: RunFolder) -> None:
     with llm_server(status(503, retry_after=formatdate(time.time() + 1.5)), whole()) as server:
         _, notices = ask(run, server)
     assert len(notices) == 1
+
+
+@pytest.mark.parametrize("after", ["0", "-5", "nan", "soon"])
+def test_is_polite_to_one_that_asks_for_no_wait(run: RunFolder, after: str) -> None:
+    patience = replace(HASTY, first_wait=1.0)
+    with llm_server(status(429, retry_after=after), whole()) as server:
+        _, notices = ask(run, server, patience=patience)
+    assert notices == [f"{server.url[7:]} answers 429; trying again in 1 s"]
 
 
 def test_asked_to_wait_too_long(run: RunFolder) -> None:

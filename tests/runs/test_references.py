@@ -136,6 +136,14 @@ def test_paths_that_are_not_runs(root: Path, named: dict[str, RunFolder], bad: s
         find_checkpoint(root, bad)
 
 
+def test_a_half_copied_run_is_not_said_to_be_missing(root: Path, named: dict[str, RunFolder]) -> None:
+    named["zebra123"].info_path.unlink()
+    with pytest.raises(
+        GymnastError, match=r"'zebra123' in .*: its folder there has no run.json; copy it again"
+    ):
+        find_run(root, "zebra123")
+
+
 def test_a_link_out_of_the_folder_is_refused_from_outside(
     root: Path, named: dict[str, RunFolder], tmp_path: Path
 ) -> None:

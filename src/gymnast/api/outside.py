@@ -90,12 +90,19 @@ def check_loads(
         _refuse_new_access(load_config(reference, config_dirs=places).config, after)
 
 
-def check_changes(run: RunFolder, overrides: Overrides, *, trust: bool = False) -> None:
-    """Raise GymnastError for changed settings with which a run would reach for more than by itself."""
-    from gymnast.runs.trust import load_run_config
+def check_changes(run: RunFolder, overrides: Overrides, *, trust: bool = False, trains: bool = False) -> None:
+    """Raise GymnastError for changed settings with which a run would reach for more than by itself; where it
+    `trains`, also for a run from elsewhere that would send metrics to where its author wants them."""
+    from gymnast.metrics.sinks.trackers.settings import uploads
+    from gymnast.runs.trust import is_made_here, load_run_config
 
-    if overrides and not trust:
+    if trust:
+        return
+    if overrides:
         _refuse_new_access(load_run_config(run), load_run_config(run, overrides))
+    if trains and uploads((own := load_run_config(run)).sinks) and not is_made_here(run, own):
+        what = "send metrics elsewhere"
+        raise GymnastError(f"the setting sinks of run {run.id}, made elsewhere, {_HOW.format(what=what)}")
 
 
 def check_settings(settings: Any, *, trust: bool = False) -> dict[str, Any] | list[str]:
@@ -174,11 +181,11 @@ def _refuse_access(given: Mapping[str, Any] | Sequence[str]) -> None:
 
     for text in _texts(given):
         if ":" in text:
-            raise GymnastError(f"the setting {text!r} {_HOW.format(what='import code')}")
+            raise GymnastError(f"{text!r} in the settings {_HOW.format(what='import code')}")
         if "${" in text:
-            raise GymnastError(f"the setting {text!r} {_HOW.format(what='read an environment variable')}")
+            raise GymnastError(f"{text!r} in the settings {_HOW.format(what='read an environment variable')}")
         if _is_path(text) or text.endswith(SUFFIXES):
-            raise GymnastError(f"the setting {text!r} {_HOW.format(what='name a file of this machine')}")
+            raise GymnastError(f"{text!r} in the settings {_HOW.format(what='name a file of this machine')}")
 
 
 def _refuse_new_access(before: Config, after: Config) -> None:

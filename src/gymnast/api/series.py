@@ -124,7 +124,9 @@ def read_series(
     series = [_series(key, columns[AXES[x]], columns[key], start, end, points, width, x) for key in keys]
     there = [one for one in series if one is not None]
     if not there:
-        stretch = f" between {start} and {end}" if start is not None or end is not None else ""
+        stretch = f" from {start:g} on" if start is not None else ""
+        if end is not None:
+            stretch = f" between {start:g} and {end:g}" if start is not None else f" up to {end:g}"
         raise GymnastError(f"{', '.join(keys)}: no values{stretch} in run {folder.id}")
     return there
 

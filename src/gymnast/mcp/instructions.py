@@ -7,8 +7,8 @@ Gymnast trains reinforcement-learning agents from a reference such as CartPole-v
 variant of its preset) and keeps everything in a run with an id.
 
 Train: find_environments → start_training(reference) → watch_run(run) again and again until its state is \
-not running. Trainings run in the background and outlive this server. States: running, paused, solved, \
-finished (budget spent), interrupted, failed.
+neither starting nor running. Trainings run in the background and outlive this server. States: starting, \
+running, paused, solved, finished (budget spent), interrupted, failed.
 Score: evaluate(run) gives the score to report: mean ± std over fresh episodes. best_score is the highest \
 of the training's own evaluations, so it flatters. solved_at is the score that counts as solved.
 Understand: diagnose_run (alerts with advice), get_metrics (numbers and a chart), get_report (all in one \

@@ -28,6 +28,10 @@ Start it with start_training(like_run="{run}"), once with its own seed and with 
 them with watch_run, evaluate each over 100 episodes, and compare_runs with the original. Say whether the \
 result holds, for which seeds, and how far apart they are."""
 
+_WAS_RESUMED = """
+It was resumed, perhaps with other settings: the command above has the last ones. describe_run shows how; \
+say where that may explain a difference."""
+
 
 class Prompts:
     """Each begins with what is known of the run, so that the first answer needs no tool."""
@@ -52,6 +56,8 @@ class Prompts:
         """Train a run's settings again, and see whether the result holds."""
         again = api.repeated(self._serving.run(run), trust=self._serving.trust)
         wanted = _REPRODUCE.format(run=self._id(run), command=redact(again.command))
+        if self._serving.run(run).info().get("resumes"):
+            wanted += _WAS_RESUMED
         return f"{wanted}\n\n{self._report(run)}"
 
     def _id(self, run: str) -> str:

@@ -134,10 +134,17 @@ def _compact(name: str, answer: Any) -> Any:
 
 
 def _wrong_arguments(name: str, error: ValidationError) -> str:
-    lines = []
+    """What each argument should have been; of one that may have several forms, all of them."""
+    asked: dict[tuple[str, str], list[str]] = {}
     for detail in error.errors(include_url=False, include_context=False):
-        where = ".".join(str(part) for part in detail["loc"]) or "arguments"
+        # A form that was tried, such as dict[str,any], is part of the place.
+        where = ".".join(part for part in map(str, detail["loc"]) if "[" not in part) or "arguments"
         given = "" if detail["type"] == "missing" else f", got {str(detail['input'])[:80]!r}"
-        line = f"{where}: {detail['msg']}{given}"
-        lines += [line] if line not in lines else []
+        forms = asked.setdefault((where, given), [])
+        form = detail["msg"].removeprefix(_SHOULD) if forms else detail["msg"]
+        forms += [form] if form not in forms else []
+    lines = [f"{where}: {' or '.join(forms)}{given}" for (where, given), forms in asked.items()]
     return f"{name} was called with wrong arguments: " + "; ".join(lines[:8])
+
+
+_SHOULD = "Input should be "

@@ -14,6 +14,7 @@ from gymnast.runs.checkpoint import Checkpoint
 
 CURVE, VIDEO, RESULTS = "score.png", "replay.mp4", "results.json"
 _MOST_SETTINGS = 40
+_MOST_RESUMES = 8
 _REFERENCE = re.compile(
     r"[\w./-]{1,80}(?::[\w-]{1,40})?", re.ASCII
 )  # of a preset: it is printed in a command
@@ -33,6 +34,7 @@ class CardFacts:
     imports: tuple[str, ...]  # code that the config names, which is not part of the model
     links: tuple[tuple[str, str], ...]  # (what, https URL)
     origin: str | None  # where the publisher had the run from
+    resumes: tuple[tuple[int, str], ...] = ()  # (env steps, command) of those that the weights went through
 
 
 def model_card(card: CardFacts) -> str:
@@ -64,15 +66,19 @@ def _title(card: CardFacts) -> list[str]:
         lines.append("It was not evaluated.")
     else:
         spread = "" if score.std is None else f" ± {score.std:,.2f}"
-        over = "" if score.episodes is None else f" over {score.episodes:,} {_fresh(score)}episodes"
+        over = "" if score.episodes is None else f" over {_episodes(score)}"
         lines.append(f"**Mean return {score.mean:,.2f}{spread}**{over}{_verdict(card)}.")
     if card.has_video:
         lines += ["", f"[`{VIDEO}`]({VIDEO}) shows one episode of it."]
     return lines
 
 
-def _fresh(score: PublishedScore) -> str:
-    return "fresh " if score.fresh else ""
+def _episodes(score: PublishedScore) -> str:
+    return (
+        f"{score.episodes:,} fresh episodes"
+        if score.fresh
+        else f"{score.episodes:,} episodes during training"
+    )
 
 
 def _verdict(card: CardFacts) -> str:
@@ -95,8 +101,11 @@ def _use(card: CardFacts) -> list[str]:
     lines = ["## Use it", "", "With Gymnast installed, and its extras `hub` and `video`:", ""]
     lines += ["```sh", f"gymnast pull hf:{card.repo}", f"gymnast video record {run}{trust}", "```", ""]
     lines += ["And as any run of your own:", "", "```sh"]
+    score = card.score
+    sampled = " --stochastic" if score is not None and score.stochastic else ""
+    again = "the score below" if score is not None and score.fresh else "its score over fresh episodes"
     commands = {
-        f"gymnast eval {run} --episodes {_each(card.score)}{trust}": "the score below",
+        f"gymnast eval {run} --episodes {_each(score)}{sampled}{trust}": again,
         f"gymnast train --resume {run}{trust}": "train it further",
     }
     reference = clean(card.facts.run.name, 120)
@@ -173,6 +182,7 @@ def _provenance(card: CardFacts) -> list[str]:
     facts, run = card.facts, card.facts.run
     versions = ", ".join(f"{name} {version}" for name, version in facts.versions.items())
     seed = "" if run.seed is None else str(run.seed)
+    shown = card.resumes[-_MOST_RESUMES:]
     rows = [
         ["run", code(run.id)],
         ["environment", code(run.env)],
@@ -182,6 +192,8 @@ def _provenance(card: CardFacts) -> list[str]:
         ["training time", duration(min(max(run.seconds, 0.0), 1e9))],
         ["trained", moment(run.created)],
         ["command", code(" ".join(clean(word) for word in facts.command), 600)],
+        ["resumed", f"{len(card.resumes)} times, at last:" if len(card.resumes) > len(shown) else ""],
+        *([f"resumed at {steps:,}", code(words, 600) or "command not known"] for steps, words in shown),
         ["versions", plain(versions, 600)],
         ["commit", code(facts.git_commit or "")],
         ["machine", plain(facts.machine)],

@@ -20,12 +20,14 @@ from gymnast.archive.pack import file_facts
 from gymnast.config.reading import parse_yaml
 from gymnast.errors import GymnastError
 from gymnast.publish.card import CURVE, RESULTS, VIDEO, CardFacts, model_card
+from gymnast.publish.provenance import resumes_before, shared_command
 from gymnast.publish.score import PublishedScore
-from gymnast.redact import redacted, redacted_arguments, secret_settings
-from gymnast.reports.facts import gather
+from gymnast.redact import redacted, secret_settings
+from gymnast.reports.changed_settings import changed_settings, preset_data
+from gymnast.reports.facts import RunFacts, gather
 from gymnast.reports.pictures import PICTURES, draw_pictures
 from gymnast.reports.text import clean
-from gymnast.runs.checkpoint import Checkpoint, verify
+from gymnast.runs.checkpoint import Checkpoint, DamagedCheckpoint, verify
 from gymnast.runs.files import (
     MOST_CONFIG,
     make_folder,
@@ -59,7 +61,10 @@ class Contribution:
 
 def check_publishable(checkpoint: Checkpoint) -> None:
     """Raise for a checkpoint that is damaged, or whose config has a secret in it."""
-    verify(checkpoint)
+    try:
+        verify(checkpoint)
+    except DamagedCheckpoint as error:
+        raise GymnastError(f"{error}; copy the run again, or name another checkpoint, RUN/STEPS") from error
     paths = (checkpoint.config_path(), checkpoint.run.config_path)
     for text in dict.fromkeys(read_text(path, MOST_CONFIG) for path in paths):
         if found := list(secret_settings(parse_yaml(text, "config.yaml"))):
@@ -73,8 +78,7 @@ def check_publishable(checkpoint: Checkpoint) -> None:
 def write_folder(target: Path, checkpoint: Checkpoint, given: Contribution) -> str:
     """Write all files of a publication into an empty folder; the text of the card."""
     run = checkpoint.run
-    facts = gather(run)
-    facts = replace(facts, command=tuple(_without_place(list(facts.command))))
+    facts = replace(_facts(checkpoint), command=tuple(shared_command(run.info().get("command"))))
     files = _copy_run(checkpoint, target)
     write_atomic(target / NAME, Manifest(run.id, files).to_bytes(), durable=False)
     has_curve = bool(draw_pictures(facts, target, [one for one in PICTURES if one.file == CURVE]))
@@ -95,10 +99,21 @@ def write_folder(target: Path, checkpoint: Checkpoint, given: Contribution) -> s
             imports=_imports(checkpoint),
             links=_links(checkpoint),
             origin=_origin(checkpoint),
+            resumes=tuple((one["env_steps"], " ".join(one["command"])) for one in resumes_before(checkpoint)),
         )
     )
     write_atomic(target / CARD, card, durable=False)
     return card
+
+
+def _facts(checkpoint: Checkpoint) -> RunFacts:
+    """Of its run, with the settings that the checkpoint was trained with: a resume may have changed them."""
+    facts, path = gather(checkpoint.run), checkpoint.config_path()
+    config = parse_yaml(read_text(path, MOST_CONFIG), path.name)
+    if not isinstance(config, dict) or config == facts.config:
+        return facts
+    settings = changed_settings(config, preset_data(facts.run.name))
+    return replace(facts, config=config, settings=tuple(settings))
 
 
 def _copy_run(checkpoint: Checkpoint, target: Path) -> dict[str, Any]:
@@ -125,21 +140,15 @@ def _documents(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
     """JSON files of the run, without what concerns this machine alone."""
     run = checkpoint.run
     info = {key: value for key, value in run.info().items() if key in _STARTED}
-    command = info.get("command")
-    if isinstance(command, list):
-        info["command"] = _without_place(redacted_arguments([str(word) for word in command[:200]]))
+    if isinstance(info.get("command"), list):
+        info["command"] = shared_command(info["command"])
+    if resumes := resumes_before(checkpoint):
+        info["resumes"] = resumes
     found = {"run.json": _shared(info)}
     for name, path in (("status.json", run.status_path), ("alerts.json", run.alerts_path)):
         if (document := read_json(path)) is not None:
             found[name] = _shared(document)
     return found
-
-
-def _without_place(command: list[str]) -> list[str]:
-    """A command line without `--runs-dir DIR`: where runs are kept here is nobody's business."""
-    before = ["", *command[:-1]]
-    kept = zip(command, before, strict=True)
-    return [word for word, last in kept if not word.startswith("--runs-dir") and last != "--runs-dir"]
 
 
 def _shared(data: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import ModuleType
@@ -135,16 +136,19 @@ def _worth_another(endpoint: Endpoint, error: httpx2.HTTPError) -> bool:
 
 
 def _pause(after: str, wait: float) -> float:
-    """What `Retry-After` says, as seconds or as a date, else a growing time that differs between callers."""
-    try:
-        return max(0.0, float(after))
-    except ValueError:
-        pass
-    try:
-        moment = parsedate_to_datetime(after)
+    """As long as `Retry-After` says, and never less than a growing time that differs between callers: an
+    endpoint that says 0 is as busy as one that says nothing."""
+    return max(_retry_after(after), wait * random.uniform(0.75, 1.25))
+
+
+def _retry_after(text: str) -> float:
+    """Seconds, from a number or a date; 0 without either."""
+    with suppress(ValueError):
+        return max(0.0, float(text))
+    with suppress(TypeError, ValueError, OverflowError):
+        moment = parsedate_to_datetime(text)
         return max(0.0, (moment.astimezone(UTC) - datetime.now(UTC)).total_seconds())
-    except (TypeError, ValueError, OverflowError):
-        return wait * random.uniform(0.75, 1.25)
+    return 0.0
 
 
 def _models(client: httpx2.Client, endpoint: Endpoint) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -39,7 +40,10 @@ def adopt_run(draft: RunFolder, root: Path, run_id: str, *, replace: bool) -> Ru
                     doomed.rename(run.path)
                 raise
         except OSError as error:
-            raise GymnastError(f"run {run_id} cannot be put into {root}: {error.strerror}") from error
+            why = error.strerror
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                why = "something of that name is there and not a run; move it away"
+            raise GymnastError(f"run {run_id} cannot be put into {root}: {why}") from error
     if replaced:
         remove_tree(doomed)
     fsync_folder(root)

@@ -59,6 +59,11 @@ def find_run(root: Path, reference: str, *, allow_paths: bool = True) -> RunFold
     if matches:
         shown = ", ".join(matches[:8]) + (" …" if len(matches) > 8 else "")
         raise GymnastError(f"{reference!r} begins the id of {len(matches)} runs: {shown}")
+    if RUN_ID.fullmatch(reference) and (root / reference).is_dir():
+        problem = (
+            f"no run {reference!r} in {root}: its folder there has no run.json; copy it again as a whole"
+        )
+        raise not_here(reference, root, problem)
     if not ids:
         raise not_here(reference, root, f"no run {reference!r}: there are no runs in {root}")
     meant = did_you_mean(reference, [*ids, "@last", "@best"])

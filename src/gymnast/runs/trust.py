@@ -87,6 +87,11 @@ def is_trusted(run: RunFolder, config: Config) -> bool:
     return not wanted or is_marked(run, _facts(wanted))
 
 
+def is_made_here(run: RunFolder, config: Config) -> bool:
+    """Whether this user trained a run with this config, or resumed it, on this machine."""
+    return is_marked(run, _facts(accesses(config)))
+
+
 def imported_paths(config: Config) -> list[str]:
     """The import paths that a config names."""
     return [access.name for access in accesses(config) if access.is_import]

@@ -15,8 +15,10 @@ from gymnast import api
 from gymnast.cli.app import main
 from gymnast.config.plugins import PluginConfig
 from gymnast.errors import GymnastError
+from gymnast.metrics.sinks.table import prepare_sinks
 from gymnast.metrics.sinks.trackers.rows import Event, RowPacker, RowReader
 from gymnast.metrics.sinks.trackers.settings import with_trackers
+from gymnast.training.run import launch
 
 WRONG_SINKS: dict[str, tuple[dict[str, Any], str]] = {
     "misspelt": ({"name": "wnadb"}, "sinks: no 'wnadb' (did you mean 'wandb'"),
@@ -113,3 +115,26 @@ def test_rows_arrive_as_they_were_sent(entries: list[int | dict[str, Any]]) -> N
         else:
             assert list(found) == list(entry)
             np.testing.assert_array_equal(list(found.values()), [float(value) for value in entry.values()])
+
+
+def test_a_run_from_elsewhere_says_where_its_metrics_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "prepare_sinks", lambda sinks: prepare_sinks(()))  # no tracker is started
+    settings = {"algo.n_steps": 8, "algo.batch_size": 64, "env.n_envs": 8, "stop.eval_return": None}
+    folder = api.train("CartPole-v1:ppo", overrides=settings, max_env_steps=256, runs_dir=tmp_path).folder
+    sinks = r'sinks: [{name: wandb, entity: eve, project: "a\x1bb"}]'
+    folder.config_path.write_text(folder.config_path.read_text().replace("sinks: []", sinks))
+    folder.mark_path.unlink()
+
+    def said(**options: Any) -> str:
+        before = len(folder.log_path.read_text())
+        steps = folder.info()["budget_env_steps"] + 64
+        api.resume(folder.path, max_env_steps=steps, **options)
+        return folder.log_path.read_text()[before:]
+
+    place = r"wandb (entity 'eve', project 'a\x1bb') with your login; sinks=[] leaves that out"
+    assert f"run {folder.id} was made elsewhere, and its config sends metrics to {place}" in said()
+    assert "elsewhere" not in said()  # from then on it is made here
+    folder.mark_path.unlink()
+    assert "elsewhere" not in said(overrides={"sinks": []})

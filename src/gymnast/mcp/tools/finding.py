@@ -67,6 +67,10 @@ class FindingTools:
         name, family or description. `every`: also envs without a tuned preset. `ready` false: `needs` says
         what to install."""
         found = api.list_envs(query, every=every, config_dirs=self._serving.config_dirs)
+        if not found:
+            raise GymnastError(
+                f"no environment matches {query!r}: try one word, such as 'lander'; an empty query lists all"
+            )
         families = sorted({entry.family for entry in found if entry.family})
         if family:
             chosen = [entry for entry in found if family.lower() in entry.family.lower()]

@@ -17,7 +17,7 @@ from gymnast.mcp.tools.training import RunName
 from gymnast.redact import redact, redacted
 
 State = Literal["running", "paused", "solved", "finished", "interrupted", "failed"]
-_MOST_CHECKPOINTS, _MOST_EVALS = 10, 30
+_MOST_CHECKPOINTS, _MOST_EVALS, _MOST_RESUMES = 10, 30, 5
 
 
 @dataclass
@@ -47,6 +47,7 @@ class DescribedRun:
     reason: str
     command: str
     init_from: str
+    resumes: list[str]  # 'at STEPS: COMMAND', the last ones; settings may have changed
     settings: dict[str, Any]  # brief: those that differ from the preset and the defaults
     evaluations: list[list[float]]  # [env steps, score]
     checkpoints: list[dict[str, Any]]
@@ -104,8 +105,9 @@ class RunTools:
         return DescribedRun(
             run=_listed(summary.run),
             reason=redact(summary.run.reason or ""),
-            command=cut(redact(" ".join(map(str, summary.command))), 500),
+            command=_command(summary.command),
             init_from=str(summary.init_from or ""),
+            resumes=[_resumed(one) for one in summary.resumes[-_MOST_RESUMES * (5 if full else 1) :]],
             settings=redacted(summary.settings if full else changed),
             evaluations=[[point.env_steps, round(point.score, 4)] for point in evals],
             checkpoints=[
@@ -146,6 +148,14 @@ class RunTools:
                 break
             kept.append(line)
         return Log(kept[::-1], page.first + len(page.lines) - len(kept), page.matching, page.total)
+
+
+def _command(words: Any) -> str:
+    return cut(redact(" ".join(map(str, words))), 500) if isinstance(words, (list, tuple)) else ""
+
+
+def _resumed(resume: dict[str, Any]) -> str:
+    return f"at {cut(str(resume.get('env_steps')))}: {_command(resume.get('command'))}"
 
 
 def _listed(entry: api.RunEntry) -> ListedRun:

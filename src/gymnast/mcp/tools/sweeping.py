@@ -181,4 +181,4 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 
-_NEXT = "call watch_sweep with this sweep until its state is not running"
+_NEXT = "call watch_sweep with this sweep until its state is neither starting nor running"

@@ -65,7 +65,7 @@ class TrainingTools:
         texts += _place(on, serving.trust) if on else []
         if like_run:
             like = serving.run(like_run)
-            api.check_changes(like, texts, trust=serving.trust)
+            api.check_changes(like, texts, trust=serving.trust, trains=True)
             again = api.repeated(like, texts, trust=serving.trust)
             reference, texts = again.reference, list(again.overrides)
         else:
@@ -107,7 +107,7 @@ class TrainingTools:
         if state.state == "running":
             raise GymnastError(f"run {folder.id} is being trained already: follow it with watch_run")
         texts = as_texts(api.check_settings(overrides, trust=serving.trust))
-        api.check_changes(folder, texts, trust=serving.trust)
+        api.check_changes(folder, texts, trust=serving.trust, trains=True)
         return self._begin(
             called,
             ["--resume", folder.id, *texts],
@@ -137,6 +137,8 @@ class TrainingTools:
             return Stopped(job.id, job.state, "", None, None)
         started = self._starts.run_of(run) if run.startswith(START) else None
         folder = serving.run(started or run)
+        if self._starts.awaits(folder.id):
+            raise GymnastError(f"run {folder.id} is being resumed: watch_run says when it trains")
         try:
             entry = api.pause_run(folder, timeout=30) if pause else api.stop_run(folder, timeout=30)
         except api.NotAnswered as late:
@@ -185,7 +187,7 @@ def _stopped_sweep(serving: Serving, sweep: str) -> Stopped:
 
 
 _SWEEP_SECONDS = 30.0  # for its runs to save
-_NEXT = "call watch_run with this run until its state is not running"
+_NEXT = "call watch_run with this run until its state is neither starting nor running"
 
 
 def as_texts(overrides: dict[str, Any] | list[str]) -> list[str]:

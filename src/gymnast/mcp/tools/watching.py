@@ -46,7 +46,7 @@ class Watched:
     last_score: float | None
     solved_at: float | None
     metrics: dict[str, float]
-    alerts: list[NewAlert]  # new since since_step
+    alerts: list[NewAlert]  # first seen since since_step; critical ones as long as they are seen
     log: list[str]
 
 
@@ -71,9 +71,12 @@ class WatchingTools:
     ) -> Watched:
         """How a run is doing: state, progress, scores, key metrics, new alerts, last log lines. Waits until
         something changes (it ends, a better score, an alert), at most wait_seconds. Pass the env_steps of the
-        last answer as since_step to hear only of what is new."""
+        last answer as since_step to hear only of what is new or critical."""
         until = time.monotonic() + wait_seconds
-        if run.startswith(START):
+        if not run.startswith(START):
+            folder = await anyio.to_thread.run_sync(self._serving.run, run)
+            run = folder.id
+        if run.startswith(START) or self._starts.awaits(run):
             found = await anyio.to_thread.run_sync(self._starts.run_of, run)
             while found is None and time.monotonic() < until:
                 await anyio.sleep(_LOOK_SECONDS)
@@ -82,7 +85,6 @@ class WatchingTools:
                 return Watched(run, "starting", "", "", 0, None, 0, None, None, None, None, {}, [], [])
             folder = await anyio.to_thread.run_sync(self._serving.run, found)
             return await anyio.to_thread.run_sync(_answer, folder, since_step, "the training has begun")
-        folder = await anyio.to_thread.run_sync(self._serving.run, run)
         before = await anyio.to_thread.run_sync(_look, folder)
         why = before.news_since(since_step)
         while not why and time.monotonic() < until:
@@ -176,7 +178,7 @@ def _answer(folder: RunFolder, since_step: int, why: str) -> Watched:
         alerts=[
             NewAlert(alert.id, alert.severity, cut(alert.message, 200), cut(alert.advice, 300))
             for alert in look.alerts
-            if alert.last_step >= since_step
+            if (alert.last_step if alert.severity == "critical" else alert.first_step) >= since_step
         ][:10],
         log=list(api.read_log(folder, lines=5).lines),
     )

@@ -22,7 +22,7 @@ from gymnast.metrics.sinks.distributions_file import truncate_after
 from gymnast.metrics.sinks.metrics_file import Recorder
 from gymnast.metrics.sinks.sink import Sink, Sinks
 from gymnast.metrics.sinks.table import SinkBuilder, prepare_sinks
-from gymnast.metrics.sinks.trackers.settings import with_trackers
+from gymnast.metrics.sinks.trackers.settings import uploads, with_trackers
 from gymnast.policies.device import has_gpu, limit_threads
 from gymnast.processes import output
 from gymnast.redact import redact
@@ -30,7 +30,7 @@ from gymnast.runs.checkpoint import Checkpoint, keep_configs, rewind
 from gymnast.runs.ids import check_new_id
 from gymnast.runs.provenance import describe_process
 from gymnast.runs.store import RunFolder, create_run
-from gymnast.runs.trust import load_run_config, mark_run, refuse_secrets
+from gymnast.runs.trust import is_made_here, load_run_config, mark_run, refuse_secrets
 from gymnast.training.loop import run_loop
 from gymnast.training.notices import passed_on
 from gymnast.training.report import Report
@@ -144,6 +144,11 @@ def continue_run(
         with passed_on(notices.append):
             check_something_to_resume(run)
             config = load_run_config(run, overrides, file=config_to_resume(run, notices), trust=trust)
+            if (places := uploads(config.sinks)) and not is_made_here(run, config):
+                notices.append(
+                    f"run {run.id} was made elsewhere, and its config sends metrics to"
+                    f" {', '.join(places)} with your login; sinks=[] leaves that out"
+                )
             config = tracked(config, observers)
             refuse_secrets(config)
             config = with_measured_envs(config, observers.console)

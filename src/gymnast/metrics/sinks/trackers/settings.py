@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from gymnast.config.plugins import PluginConfig
 from gymnast.config.values import Seconds, Section
-from gymnast.errors import GymnastError, MissingExtra, did_you_mean
+from gymnast.errors import GymnastError, MissingExtra, cut, did_you_mean
 
 XAxis = Literal["vec_steps", "env_steps", "updates", "seconds"]
 
@@ -94,6 +94,17 @@ def refuse_dead(name: str, section: str = "sinks") -> None:
     """Raise GymnastError for a tracker that is no more."""
     if name.lower() in DEAD:
         raise GymnastError(f"{section}: {DEAD[name.lower()]}")
+
+
+def uploads(sinks: Sequence[PluginConfig]) -> list[str]:
+    """Where the trackers of a config send metrics to, off this machine: "wandb (entity 'ada')"."""
+    found = []
+    for sink in sinks:
+        given = sink.arguments
+        if sink.name == "wandb" and given.get("mode") != "offline":
+            places = [f"{key} {cut(repr(given[key]))}" for key in ("entity", "project") if given.get(key)]
+            found.append(f"wandb ({', '.join(places)})" if places else "wandb")
+    return found
 
 
 def with_trackers(sinks: tuple[PluginConfig, ...], track: Sequence[str]) -> tuple[PluginConfig, ...]:
