@@ -158,7 +158,7 @@ def test_breaking_trials_cost_themselves_alone(tmp_path: Path) -> None:
         ("exit", "hang", "raise", "huge"), "failed"
     )
     assert by_kind["exit"].runs[0].attempts == 2
-    assert "no update for 12 s" in by_kind["hang"].runs[0].message
+    assert "no sign of life for 12 s" in by_kind["hang"].runs[0].message
     assert "NaN" in by_kind["huge"].runs[0].message
     assert sweep.state.status == "finished"
     assert sweep.state.best() is by_kind["none"]

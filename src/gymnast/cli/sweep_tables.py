@@ -88,7 +88,7 @@ def print_front(sweep: Sweep) -> None:
         table.add_row(*cells, *(shown_value(own.get(key)) for key in shown), style=_STYLES.get(trial.status))
     screen().print(table)
     if len(shown) < len(keys):
-        echo(f"{len(keys) - len(shown)} more settings: {', '.join(keys[len(shown) :])}")
+        echo(f"not shown: {', '.join(keys[len(shown) :])}")
 
 
 def print_best(sweep: Sweep) -> None:
@@ -102,7 +102,7 @@ def print_best(sweep: Sweep) -> None:
         f"sweep {sweep.id}: trial {best.number} ({kind}), {sweep.state.plan.objective.name} {best.value:.6g}"
     )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("setting", "winner", "preset"):
+    for column in ("setting", f"trial {best.number}", "preset"):
         table.add_column(column, justify="left" if column == "setting" else "right")
     for key in sweep.state.plan.space.dimensions:
         values = sweep.state.values_of(best)

@@ -24,6 +24,7 @@ from gymnast.sweeps.space import Space
 from gymnast.sweeps.suggest.bayes import has_optuna, require_optuna
 from gymnast.sweeps.sweep_file import Hyperband, SweepFile, is_sweep_file, read_sweep_file
 from gymnast.training.budget import build_budget
+from gymnast.trials.trial import HUNG_AFTER
 
 _TRIALS = 32
 _MACHINES = 8  # on Modal at once: more of them cost the same, and the search has seen less when it chooses
@@ -74,6 +75,7 @@ def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
     fixed = {**space.constants, **fixed}
     if space.constants:
         resolved = load_config(reference, fixed, config_dirs=dirs)
+    first_seed = None if fixed.pop("seed", None) is None else resolved.config.seed
     _check_ends(reference, fixed, space, dirs, wanted.what)
     method = _method(wanted.method or (file.method if file is not None else None), space)
     objective = _objective(wanted, file, resolved.config, budget)
@@ -97,14 +99,14 @@ def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
         objective=objective,
         budget=budget,
         overrides=fixed,
-        seeds=_seeds(own.get("seeds"), wanted),
+        seeds=_seeds(own.get("seeds"), wanted, first_seed),
         rungs=rungs,
         eta=eta,
         prune=own.get("prune", True) if wanted.prune is None else wanted.prune,
         init_from=init_from,
         workers=wanted.workers or own.get("workers") or _workers(executor),
         executor=executor,
-        patience=own.get("patience"),
+        patience=own.get("patience", None if executor == "modal" else HUNG_AFTER),
         seed=wanted.seed if wanted.seed is not None else int(own.get("seed") or 0),
         name=file.name if file is not None else "",
         description=file.description if file is not None else "",
@@ -139,6 +141,11 @@ def _pairs(overrides: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
 
 def _without(space: Space, fixed: Mapping[str, Any], what: str) -> Space:
     """The space without settings that the user fixes: `algo.lr=1e-3` also fixes `algo.lr.start`."""
+    if "seed" in space.dimensions and "seed" not in fixed:
+        raise GymnastError(
+            f"{what}: parameters.seed: a sweep gives its runs seeds by itself; leave it out, and say how "
+            "many a trial has with --seeds 3, or gymnast: {seeds: 3} in the file"
+        )
     kept = {
         key: dimension
         for key, dimension in space.dimensions.items()
@@ -173,15 +180,16 @@ def _check_ends(
             try:
                 load_config(reference, {**fixed, key: value}, config_dirs=dirs)
             except GymnastError as error:
-                first = str(error).splitlines()[-1] if "\n" in str(error) else str(error)
-                raise GymnastError(f"{what}: parameters.{key}: {value!r} is impossible: {first}") from None
+                why = str(error).splitlines()[-1].strip().removeprefix("overrides: ")
+                raise GymnastError(f"{what}: parameters.{key}: {value!r} is impossible: {why}") from None
 
 
 def _method(method: str | None, space: Space) -> str:
     if method is None:
         method = "bayes" if has_optuna() and not space.unbounded() else "random"
     if method not in METHODS:
-        raise GymnastError(f"--method: there is no {method!r}{did_you_mean(method, METHODS)}")
+        meant = did_you_mean(method, METHODS)
+        raise GymnastError(f"--method: there is no {method!r}{meant}; it is {', '.join(METHODS)}")
     if method == "bayes":
         require_optuna()
         if names := space.unbounded():
@@ -283,8 +291,11 @@ def _rungs(
     return tuple(sorted({step for step in steps if step < budget})), eta
 
 
-def _seeds(given: Any, wanted: Wanted) -> Seeds:
+def _seeds(given: Any, wanted: Wanted, first: int | None) -> Seeds:
+    """`first` is the setting `seed`, where it was given: that of the first trial, the others count on."""
     values = dict(given) if isinstance(given, dict) else {"per_trial": given} if given else {}
+    if first is not None:
+        values.setdefault("first", first)
     values |= {
         key: value
         for key, value in (("per_trial", wanted.per_trial), ("race", wanted.race), ("test", wanted.test))

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from gymnast.runs.score_auc import curve_of
-from gymnast.trials.trial import Executor, Trial
+from gymnast.trials.trial import HUNG_AFTER, Executor, Trial
 from gymnast.tune.arms import Arms
 from gymnast.tune.ask_model import proposals_by_model
 from gymnast.tune.evidence import Evidence, Symptom, common_symptoms, look_at
 from gymnast.tune.folder import TuneFolder
-from gymnast.tune.legs import NO_PROGRESS, Legs, Notify, OutOfBudget
+from gymnast.tune.legs import Legs, Notify, OutOfBudget
 from gymnast.tune.present import Changes, point_of
 from gymnast.tune.proposals import Chooser, Proposed
 from gymnast.tune.race import Race, most_steps
@@ -187,7 +187,7 @@ class _Tune:
         plan = self.plan
         settings = plan.settings(changes, seed)
         return Trial(
-            run_id, plan.reference, settings, no_progress_limit=NO_PROGRESS, config_dirs=plan.config_dirs
+            run_id, plan.reference, settings, no_progress_limit=HUNG_AFTER, config_dirs=plan.config_dirs
         )
 
     def _scores(self, runs: Mapping[str, str]) -> list[float | None]:
