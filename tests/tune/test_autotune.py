@@ -93,7 +93,7 @@ def test_a_killed_tune_continues_to_the_same_end(tmp_path: Path) -> None:
         driver.send_signal(signal.SIGKILL)
         driver.wait()
         command = [sys.executable, "-m", "gymnast", "tune", *again]
-    continued = api.resume_autotune("@last", runs_dir=tmp_path / "killed")
+    continued = api.resume_autotune("@last", workers=1, runs_dir=tmp_path / "killed")
     assert continued.state.status == whole.state.status
     assert continued.state.changes == whole.state.changes
     assert [[each.edit for each in every.candidates] for every in continued.state.rounds] == [
@@ -152,7 +152,11 @@ def test_a_run_that_is_being_trained_and_unknown_tunes_are_refused(tmp_path: Pat
 
 
 def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
-    for words in (["CartPool-v1:ppo"], [PRESET, "--max-env-steps", "10"], ["--resume", "@last"], []):
+    resume = ["--resume", "@last"]
+    for words in (
+        ["CartPool-v1:ppo"], [PRESET, "--max-env-steps", "10"], resume, [*resume, "--until-solved"],
+        [*resume, "--no-model"], [],
+    ):  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-m", "gymnast", "tune", *words, "--runs-dir", str(tmp_path / "runs")],
             capture_output=True, text=True, check=False,
@@ -160,4 +164,5 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
         assert done.returncode == 2, words
         assert done.stderr.startswith("error: ")
         assert "Traceback" not in done.stderr
+        assert ("leave out everything else" in done.stderr) == (words[:1] == resume[:1] and words != resume)
     assert not (tmp_path / "runs").exists()
