@@ -119,13 +119,14 @@ def print_end(sweep: Sweep, runs_dir: Path | None) -> None:
         echo(line)
     print_front(sweep)
     verdict = values["verdict"]
-    for name in ("winner", "baseline"):
-        tested = verdict[name]
-        if tested is not None and values["winner"] is not None:
-            ends = tested["interval"]
-            text = f" [{ends['low']:.4g}, {ends['high']:.4g}]" if ends is not None else ""
-            label = "preset" if name == "baseline" else f"trial {tested['trial']}"
-            echo(f"test: {label:<9} {tested['iqm']:.4g}{text} interquartile mean of {tested['runs']} seeds")
+    preset = values["baseline"]["trial"] if values["baseline"] is not None else None
+    shown = {tested["trial"]: tested for tested in (verdict["winner"], verdict["baseline"]) if tested}
+    for trial, tested in shown.items():
+        ends, seeds = tested["interval"], len(tested["values"])
+        text = f" [{ends['low']:.4g}, {ends['high']:.4g}]" if ends is not None else ""
+        label = "preset" if trial == preset else f"trial {trial}"
+        of = "of 1 seed" if seeds == 1 else f"interquartile mean of {seeds} seeds"
+        echo(f"test: {label:<9} {tested['iqm']:.4g}{text} {of}")
     if values["winner"] is not None:
         echo(verdict["text"])
     steps = {"report": f"{gymnast} sweep report {sweep.id}{where}"}
