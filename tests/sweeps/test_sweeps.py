@@ -280,9 +280,12 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 def test_trials_may_start_from_a_policy(tmp_path: Path) -> None:
     run = api.train("CartPole-v1:ppo", overrides=SMALL, runs_dir=tmp_path)
-    sweep = swept(trials=1, init_from=run.id, runs_dir=tmp_path)
-    info = json.loads((tmp_path / sweep.state.trials[0].runs[0].run_id / "run.json").read_text())
-    assert info["init_from"].startswith(run.id)
+    sweep = swept(trials=3, workers=1, init_from="@last", runs_dir=tmp_path)  # when it begins: not a trial
+    infos = [
+        json.loads((tmp_path / trial.runs[0].run_id / "run.json").read_text()) for trial in sweep.state.trials
+    ]
+    assert [info["init_from"] for info in infos] == [sweep.state.plan.init_from] * 3
+    assert infos[0]["init_from"].startswith(f"{run.id}/")
     with pytest.raises(GymnastError, match="no run 'nothing'"):
         swept(init_from="nothing", runs_dir=tmp_path)
 

@@ -84,9 +84,7 @@ def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
     if trials is None:
         trials = space.grid_size() + 1 if method == "grid" else _TRIALS
     rungs, eta = _rungs(file.hyperband if file is not None else None, resolved.config, objective, budget)
-    init_from = wanted.init_from or own.get("from")
-    if init_from is not None:
-        references.find_checkpoint(root, str(init_from))
+    init_from = _start(wanted.init_from or own.get("from"), root)
     executor = _executor(wanted.on or own.get("on", "local"))
     machine = {name: value for name, value in wanted.machine.items() if value is not None}
     if machine and executor != "modal":
@@ -289,6 +287,15 @@ def _rungs(
         iterations = [hyperband.max_iter / eta**power for power in range(hyperband.s or 1, 0, -1)]
     steps = [round(iteration * once) for iteration in iterations if iteration >= 1]
     return tuple(sorted({step for step in steps if step < budget})), eta
+
+
+def _start(reference: Any, root: Path) -> str | None:
+    """The checkpoint that all trials start from. By its own name, since `@last` soon means one of them."""
+    if reference is None:
+        return None
+    found = references.find_checkpoint(root, str(reference))
+    run = found.run.path.resolve()
+    return f"{run.name if run.parent == root.resolve() else run}/{found.env_steps}"
 
 
 def _seeds(given: Any, wanted: Wanted, first: int | None) -> Seeds:
