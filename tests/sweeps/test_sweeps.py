@@ -15,7 +15,8 @@ import pytest
 
 from gymnast import api
 from gymnast.errors import GymnastError, RunFailed
-from gymnast.runs.store import run_folders
+from gymnast.runs.score_auc import curve_of
+from gymnast.runs.store import RunFolder, run_folders
 from gymnast.sweeps.folder import SweepFolder, find_sweep
 
 SMALL = {"budget.env_steps": 6000, "eval.every": 2048, "eval.episodes": 5, "stop.eval_return": None}
@@ -138,6 +139,23 @@ def test_trials_that_wait_at_a_rung_are_promoted_by_exact_resume(tmp_path: Path)
         info = json.loads((tmp_path / run.run_id / "run.json").read_text())
         assert len(info["resumes"]) == 1  # it was continued, not started again
         assert run.env_steps >= 6000
+
+
+def test_a_rung_counts_the_evaluation_that_came_with_it(tmp_path: Path) -> None:
+    file = file_with(
+        tmp_path,
+        "  algo.gamma: {min: 0.9, max: 0.99}",
+        "early_terminate: {type: hyperband, min_iter: 1, eta: 2, s: 1}",
+    )
+    # Updates of 1,536 steps: the evaluation that is due at 2,048 comes at 3,072.
+    sweep = swept(file, trials=2, overrides={**SMALL, "algo.n_steps": 48}, runs_dir=tmp_path)
+    (waiting,) = [trial.runs[0] for trial in sweep.state.trials if trial.status == "paused"]
+    curve = curve_of(RunFolder(tmp_path / waiting.run_id))
+    assert curve is not None
+    assert waiting.env_steps == 3072
+    (steps, _, score), *_ = curve.evals
+    held = (curve.start * steps + max(score, curve.start) * (curve.budget - steps)) / curve.budget
+    assert waiting.rungs == [pytest.approx(held)]
 
 
 def test_breaking_trials_cost_themselves_alone(tmp_path: Path) -> None:
