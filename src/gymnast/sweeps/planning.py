@@ -274,10 +274,7 @@ def _rungs(
     """Where trials wait. W&B counts how often the metric was logged: that is an evaluation or an update."""
     if hyperband is None or not budget:
         return (), 3.0
-    scored = objective.name.startswith("eval/") or "/" not in objective.name
-    n_envs, n_steps = config.env.n_envs, config.algo.n_steps
-    update = n_envs * n_steps if isinstance(n_envs, int) and isinstance(n_steps, int) else 1
-    once = config.eval.every if scored else update
+    once = steps_per_iteration(config, objective)
     eta = hyperband.eta
     if hyperband.min_iter is not None:
         count = hyperband.s if hyperband.s is not None else 20
@@ -287,6 +284,14 @@ def _rungs(
         iterations = [hyperband.max_iter / eta**power for power in range(hyperband.s or 1, 0, -1)]
     steps = [round(iteration * once) for iteration in iterations if iteration >= 1]
     return tuple(sorted({step for step in steps if step < budget})), eta
+
+
+def steps_per_iteration(config: Config, objective: Objective) -> int:
+    """Env steps between two numbers of what is compared: an evaluation, or an update."""
+    if objective.name.startswith("eval/") or "/" not in objective.name:
+        return config.eval.every
+    n_envs, n_steps = config.env.n_envs, config.algo.n_steps
+    return n_envs * n_steps if isinstance(n_envs, int) and isinstance(n_steps, int) else 1
 
 
 def _start(reference: Any, root: Path) -> str | None:
