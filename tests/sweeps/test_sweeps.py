@@ -120,6 +120,18 @@ def test_earlier_runs_are_tried_first(tmp_path: Path) -> None:
     assert sweep.state.trials[1].point == {"algo.gamma": 0.95, "algo.n_epochs": 3}
 
 
+def test_a_score_that_other_weights_made_is_no_value_of_its_settings(tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    first = api.train("CartPole-v1:ppo", overrides={**SMALL, "algo.n_epochs": 3}, runs_dir=tmp_path)
+    tuned = api.train(
+        "CartPole-v1:ppo", overrides={**SMALL, "algo.gamma": 0.95}, init_from=first.id, runs_dir=tmp_path
+    )
+    file = file_with(tmp_path, "  algo.gamma: {min: 0.9, max: 0.985}")
+    sweep = swept(file, method="bayes", trials=2, runs_dir=tmp_path)
+    assert sweep.state.observed == []
+    assert [trial.note for trial in sweep.state.trials if trial.origin == "earlier"] == [f"run {tuned.id}"]
+
+
 def test_trials_that_wait_at_a_rung_are_promoted_by_exact_resume(tmp_path: Path) -> None:
     file = file_with(
         tmp_path,

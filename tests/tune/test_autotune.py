@@ -18,6 +18,7 @@ from gymnast.config.load import load_config
 from gymnast.errors import GymnastError
 from gymnast.runs.store import RunFolder
 from gymnast.tune.arms import Arms
+from gymnast.tune.planning import make_plan
 
 PRESET = "CartPole-v1:ppo"
 SPOILT: dict[str, Any] = {
@@ -115,6 +116,18 @@ def test_advice_for_a_run_trains_nothing(tmp_path: Path) -> None:
         load_config(PRESET, {**SPOILT, **proposed.changes})
     assert api.tuning_advice(PRESET, runs_dir=tmp_path).runs == (run.id,)
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_run_that_had_other_weights_is_no_baseline(tmp_path: Path) -> None:
+    first = api.train(PRESET, overrides=SPOILT, runs_dir=tmp_path)
+    second = api.train(PRESET, overrides=SPOILT, init_from=first.id, runs_dir=tmp_path)
+
+    def baseline_of(run: api.Run) -> str | None:
+        plan = make_plan(PRESET, SPOILT, from_run=run.folder, workers=1, seconds=60)
+        return plan.from_run
+
+    assert baseline_of(first) == first.id
+    assert baseline_of(second) is None
 
 
 @pytest.mark.parametrize(
