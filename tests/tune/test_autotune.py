@@ -15,7 +15,7 @@ import pytest
 
 from gymnast import api
 from gymnast.config.load import load_config
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, RunFailed
 from gymnast.runs.store import RunFolder
 from gymnast.tune.arms import Arms
 from gymnast.tune.planning import make_plan
@@ -150,6 +150,24 @@ def test_bad_input_is_refused_before_anything_starts(
         api.autotune(reference, runs_dir=tmp_path / "runs", **more)
     assert caught.value.exit_code == 2
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_baseline_that_cannot_be_trained_ends_the_tune(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    broken = {
+        "env.kwargs": {"how": "raise", "after": 200}, "env.n_envs": 2, "env.backend": "sync",
+        "env.max_episode_steps": 50, "algo.n_steps": 64, "budget.env_steps": 2000, "eval.every": 0,
+    }  # fmt: skip
+    said: list[str] = []
+    with pytest.raises(RunFailed, match=r"the baseline cannot be trained.*out of order") as caught:
+        api.autotune(
+            "trials.breaking_envs:Breaking", overrides=broken, workers=2, ask_model=False, runs_dir=tmp_path,
+            notify=said.append,
+        )  # fmt: skip
+    assert caught.value.exit_code == 1
+    assert sum("failed: " in line and "out of order" in line for line in said) == 3
 
 
 def test_a_run_that_is_being_trained_and_unknown_tunes_are_refused(tmp_path: Path) -> None:
