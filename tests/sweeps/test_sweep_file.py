@@ -218,6 +218,9 @@ def test_a_trial_may_be_silent_for_a_while_and_not_for_ever(tmp_path: Path) -> N
     limits = [plan_of(tmp_path, text + more).patience  # type: ignore[attr-defined]
               for more in ("", "gymnast: {patience: 30}\n", "gymnast: {patience: null}\n")]  # fmt: skip
     assert limits == [HUNG_AFTER, 30, None]
+    assert plan_of(tmp_path, text + "gymnast: {patience: 30}\n", patience=90.0).patience == 90  # type: ignore[attr-defined]
+    with pytest.raises(GymnastError, match="--patience: must be more than 0"):
+        plan_of(tmp_path, text, patience=0.0)
 
 
 def test_pow2_needs_powers(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ class Wanted:
     race: int | None = None
     test: int | None = None
     prune: bool | None = None
+    patience: float | None = None
     seed: int | None = None
     config_dirs: tuple[str, ...] = ()
     machine: Mapping[str, Any] = field(default_factory=dict)  # of `modal`; None where nothing was asked for
@@ -104,7 +105,7 @@ def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
         init_from=init_from,
         workers=wanted.workers or own.get("workers") or _workers(executor),
         executor=executor,
-        patience=own.get("patience", None if executor == "modal" else HUNG_AFTER),
+        patience=_patience(wanted.patience, own, executor),
         seed=wanted.seed if wanted.seed is not None else int(own.get("seed") or 0),
         name=file.name if file is not None else "",
         description=file.description if file is not None else "",
@@ -284,6 +285,13 @@ def _rungs(
         iterations = [hyperband.max_iter / eta**power for power in range(hyperband.s or 1, 0, -1)]
     steps = [round(iteration * once) for iteration in iterations if iteration >= 1]
     return tuple(sorted({step for step in steps if step < budget})), eta
+
+
+def _patience(given: float | None, own: Mapping[str, Any], executor: str) -> float | None:
+    """Seconds without a sign of life; what a machine on Modal says arrives late."""
+    if given is not None and given <= 0:
+        raise GymnastError(f"--patience: must be more than 0, got {given:g} s")
+    return given or own.get("patience", None if executor == "modal" else HUNG_AFTER)
 
 
 def steps_per_iteration(config: Config, objective: Objective) -> int:
