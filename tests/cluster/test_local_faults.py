@@ -68,7 +68,7 @@ def test_a_loss_beyond_the_budget_ends_the_run(tmp_path: Path) -> None:
 
 def test_an_env_that_raises_ends_the_run_with_its_own_number(tmp_path: Path) -> None:
     claim = {"claim": str(tmp_path / "claim"), "how": "raise", "often": True}
-    with pytest.raises(RunFailed, match=r"env [02] .*the motor broke"):
+    with pytest.raises(RunFailed, match=r"env [024] .*the motor broke"):
         run_on_actors(tmp_path, env__kwargs=claim)
 
 

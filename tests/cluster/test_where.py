@@ -30,7 +30,7 @@ def test_where_is_settings_of_the_cluster(where: str, on: str, address: str | No
     assert (found["cluster.on"], found["cluster.address"]) == (on, address)
 
 
-@pytest.mark.parametrize("where", ["rey", "local:0", "local:many", "ray:7"])
+@pytest.mark.parametrize("where", ["rey", "local:0", "local:many", "ray:7", "ray://"])
 def test_another_place_is_refused(where: str) -> None:
     with pytest.raises(GymnastError, match=f"--on {where}"):
         settings_of(where)

@@ -256,7 +256,8 @@ def test_options_that_do_not_fit(tmp_path: Path, line: list[str], message: str) 
 def test_exit_codes_and_json_of_the_command(tmp_path: Path) -> None:
     first = gymnast(tmp_path, "--max-duration", "1s", env_steps="2M")
     assert first.returncode == 3, first.stderr
-    assert json.loads(first.stdout)["next"] == "again"
+    said = json.loads(first.stdout)
+    assert (said["next"], said["reason"]) == ("again", "stopped by its time limit of 1 s")
     process = subprocess.Popen(words(tmp_path, env_steps="2M"), stdout=subprocess.PIPE, text=True)
     folder = open_run(tmp_path, "job-1")
     saved = list_checkpoints(folder)[-1].env_steps

@@ -108,6 +108,18 @@ def test_values_at_a_step_use_nothing_later(run: RunFolder) -> None:
     assert value_at(run, objective("best"), first[0]) == first[2]
 
 
+def test_values_at_a_step_have_the_evaluation_of_that_step(run: RunFolder) -> None:
+    curve = score_auc.curve_of(run)
+    assert curve is not None
+    steps, _, score = curve.evals[0]
+    held = (curve.start * steps + score * (curve.budget - steps)) / curve.budget
+    assert score > curve.start
+    assert value_at(run, objective("score_auc"), steps) == pytest.approx(held)
+    assert value_at(run, objective("score_auc"), steps - 1) == curve.start
+    fewer = value_at(run, objective("steps_to_threshold", threshold=1e9), steps)
+    assert fewer == pytest.approx(-held)
+
+
 def test_a_metric_that_does_not_exist_is_refused() -> None:
     with pytest.raises(GymnastError, match="eval/return/mean"):
         check_name("eval/retrn/mean")

@@ -12,6 +12,7 @@ from gymnast.errors import GymnastError
 from gymnast.sweeps.distributions import Beta, Normal, Quantised
 from gymnast.sweeps.planning import Wanted, make_plan
 from gymnast.sweeps.sweep_file import Hyperband, is_sweep_file, read_sweep_file
+from gymnast.trials.trial import HUNG_AFTER
 
 FULL = """
 program: gymnast
@@ -129,6 +130,9 @@ def test_impossible_parameters(tmp_path: Path, spec: str, message: str) -> None:
         ("gymnast: {objective: auc}", "there is no 'auc'"),
         ("gymnast: {scales: {algo.gama: log}}", "is not searched"),
         ("gymnast: {scales: {algo.lr: pow2}}", "only a range|powers of two"),
+        ("gymnast: {patience: 0}", "more than 0 seconds"),
+        ("gymnast: {ceiling: .nan}", "must be a number"),
+        ("gymnast: {threshold: .inf}", "must be a number"),
         ("gymnast: {on: cloud}", "must be local, ray, modal"),
         ("command: [python, train.py]", "must be a gymnast train"),
         ("command: [gymnast, train, A, B]", "one at a time"),
@@ -159,6 +163,7 @@ CARTPOLE = "command: [gymnast, train, CartPole-v1:ppo]\nmethod: random\nparamete
         ("algo.gamma: {min: 0.9, max: 1.5}", r"algo\.gamma: 1\.5 is impossible"),
         ("algo.n_epochs: {values: [1, -3]}", r"algo\.n_epochs: -3 is impossible"),
         ("policy.activation: {values: [tanh, thanh]}", r"policy\.activation: 'thanh' is impossible"),
+        ("seed: {values: [1, 2, 3]}", r"parameters\.seed: a sweep gives its runs seeds by itself.*--seeds 3"),
     ],
 )
 def test_settings_that_cannot_be(tmp_path: Path, parameter: str, message: str) -> None:
@@ -194,6 +199,28 @@ def test_the_command_line_fixes_what_the_file_searches(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, text, overrides=["algo.gamma=0.97"])
     assert set(plan.space.dimensions) == {"algo.gae_lambda"}  # type: ignore[attr-defined]
     assert plan.overrides == {"algo.gamma": 0.97}  # type: ignore[attr-defined]
+
+
+def test_a_given_seed_is_that_of_the_first_trial(tmp_path: Path) -> None:
+    gamma = "algo.gamma: {min: 0.9, max: 0.99}"
+    for text, options in (
+        (CARTPOLE.format(gamma), {"overrides": ["seed=7"]}),
+        (CARTPOLE.format(f"{gamma}\n  seed: {{value: 7}}"), {}),
+        (CARTPOLE.replace(":ppo", ":ppo, seed=7").format(gamma), {}),
+    ):
+        plan = plan_of(tmp_path, text, **options)
+        assert plan.seeds.of_trial(2) == [9]  # type: ignore[attr-defined]
+        assert "seed" not in plan.overrides  # type: ignore[attr-defined]
+
+
+def test_a_trial_may_be_silent_for_a_while_and_not_for_ever(tmp_path: Path) -> None:
+    text = CARTPOLE.format("algo.gamma: {min: 0.9, max: 0.99}")
+    limits = [plan_of(tmp_path, text + more).patience  # type: ignore[attr-defined]
+              for more in ("", "gymnast: {patience: 30}\n", "gymnast: {patience: null}\n")]  # fmt: skip
+    assert limits == [HUNG_AFTER, 30, None]
+    assert plan_of(tmp_path, text + "gymnast: {patience: 30}\n", patience=90.0).patience == 90  # type: ignore[attr-defined]
+    with pytest.raises(GymnastError, match="--patience: must be more than 0"):
+        plan_of(tmp_path, text, patience=0.0)
 
 
 def test_pow2_needs_powers(tmp_path: Path) -> None:

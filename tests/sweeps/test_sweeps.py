@@ -15,7 +15,8 @@ import pytest
 
 from gymnast import api
 from gymnast.errors import GymnastError, RunFailed
-from gymnast.runs.store import run_folders
+from gymnast.runs.score_auc import curve_of
+from gymnast.runs.store import RunFolder, run_folders
 from gymnast.sweeps.folder import SweepFolder, find_sweep
 
 SMALL = {"budget.env_steps": 6000, "eval.every": 2048, "eval.episodes": 5, "stop.eval_return": None}
@@ -119,6 +120,18 @@ def test_earlier_runs_are_tried_first(tmp_path: Path) -> None:
     assert sweep.state.trials[1].point == {"algo.gamma": 0.95, "algo.n_epochs": 3}
 
 
+def test_a_score_that_other_weights_made_is_no_value_of_its_settings(tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    first = api.train("CartPole-v1:ppo", overrides={**SMALL, "algo.n_epochs": 3}, runs_dir=tmp_path)
+    tuned = api.train(
+        "CartPole-v1:ppo", overrides={**SMALL, "algo.gamma": 0.95}, init_from=first.id, runs_dir=tmp_path
+    )
+    file = file_with(tmp_path, "  algo.gamma: {min: 0.9, max: 0.985}")
+    sweep = swept(file, method="bayes", trials=2, runs_dir=tmp_path)
+    assert sweep.state.observed == []
+    assert [trial.note for trial in sweep.state.trials if trial.origin == "earlier"] == [f"run {tuned.id}"]
+
+
 def test_trials_that_wait_at_a_rung_are_promoted_by_exact_resume(tmp_path: Path) -> None:
     file = file_with(
         tmp_path,
@@ -140,6 +153,23 @@ def test_trials_that_wait_at_a_rung_are_promoted_by_exact_resume(tmp_path: Path)
         assert run.env_steps >= 6000
 
 
+def test_a_rung_counts_the_evaluation_that_came_with_it(tmp_path: Path) -> None:
+    file = file_with(
+        tmp_path,
+        "  algo.gamma: {min: 0.9, max: 0.99}",
+        "early_terminate: {type: hyperband, min_iter: 1, eta: 2, s: 1}",
+    )
+    # Updates of 1,536 steps: the evaluation that is due at 2,048 comes at 3,072.
+    sweep = swept(file, trials=2, overrides={**SMALL, "algo.n_steps": 48}, runs_dir=tmp_path)
+    (waiting,) = [trial.runs[0] for trial in sweep.state.trials if trial.status == "paused"]
+    curve = curve_of(RunFolder(tmp_path / waiting.run_id))
+    assert curve is not None
+    assert waiting.env_steps == 3072
+    (steps, _, score), *_ = curve.evals
+    held = (curve.start * steps + max(score, curve.start) * (curve.budget - steps)) / curve.budget
+    assert waiting.rungs == [pytest.approx(held)]
+
+
 def test_breaking_trials_cost_themselves_alone(tmp_path: Path) -> None:
     path = tmp_path / "sweep.yaml"
     path.write_text(
@@ -158,7 +188,7 @@ def test_breaking_trials_cost_themselves_alone(tmp_path: Path) -> None:
         ("exit", "hang", "raise", "huge"), "failed"
     )
     assert by_kind["exit"].runs[0].attempts == 2
-    assert "no update for 12 s" in by_kind["hang"].runs[0].message
+    assert "no sign of life for 12 s" in by_kind["hang"].runs[0].message
     assert "NaN" in by_kind["huge"].runs[0].message
     assert sweep.state.status == "finished"
     assert sweep.state.best() is by_kind["none"]
@@ -280,9 +310,12 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 def test_trials_may_start_from_a_policy(tmp_path: Path) -> None:
     run = api.train("CartPole-v1:ppo", overrides=SMALL, runs_dir=tmp_path)
-    sweep = swept(trials=1, init_from=run.id, runs_dir=tmp_path)
-    info = json.loads((tmp_path / sweep.state.trials[0].runs[0].run_id / "run.json").read_text())
-    assert info["init_from"].startswith(run.id)
+    sweep = swept(trials=3, workers=1, init_from="@last", runs_dir=tmp_path)  # when it begins: not a trial
+    infos = [
+        json.loads((tmp_path / trial.runs[0].run_id / "run.json").read_text()) for trial in sweep.state.trials
+    ]
+    assert [info["init_from"] for info in infos] == [sweep.state.plan.init_from] * 3
+    assert infos[0]["init_from"].startswith(f"{run.id}/")
     with pytest.raises(GymnastError, match="no run 'nothing'"):
         swept(init_from="nothing", runs_dir=tmp_path)
 

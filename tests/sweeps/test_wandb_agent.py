@@ -60,3 +60,18 @@ def test_what_the_agent_starts_has_the_values_of_the_file(tmp_path: Path) -> Non
     del chosen["env"]
     again = trained_by(agents_command(exported, chosen))
     assert (again.env, again.algo, again.policy) == (config.env, config.algo, config.policy)
+
+
+def test_an_exported_sweep_has_the_same_rungs_and_target(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(f"{FILE}metric: {{name: eval/return/mean, goal: maximize, target: 400}}\n")
+    plan, _ = make_plan(Wanted(str(path)), tmp_path)
+    path.write_text(wandb_file(plan))
+    assert make_plan(Wanted(str(path)), tmp_path)[0].objective == plan.objective
+    for rest in ("{type: hyperband, min_iter: 2, eta: 2, s: 3}", "{type: hyperband, max_iter: 9, s: 2}"):
+        path.write_text(f"{FILE}early_terminate: {rest}\n")
+        plan, _ = make_plan(Wanted(str(path)), tmp_path)
+        path.write_text(wandb_file(plan))
+        again, _ = make_plan(Wanted(str(path)), tmp_path)
+        assert len(plan.rungs) > 1
+        assert (again.rungs, again.eta) == (plan.rungs, plan.eta)

@@ -26,6 +26,8 @@ class Breaking(gym.Env[np.ndarray, np.int64]):
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self.steps += 1
+        if self.how == "slow":
+            time.sleep(0.12)
         if self.steps == self.after and not (self.once and os.path.exists(self.once)):  # noqa: PTH110
             if self.once:
                 open(self.once, "w").close()  # noqa: PTH123

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +92,18 @@ def test_a_trial_that_hangs_is_ended(runs: Path, until_ended: Wait) -> None:
         pool.submit(Trial("sound", PRESET, SMALL))
         ended = until_ended(pool, "stuck", "sound")
     assert ended["stuck"].status == "failed"
-    assert "no update for 10 s" in ended["stuck"].message
+    assert "no sign of life for 10 s" in ended["stuck"].message
     assert "the last words" in ended["stuck"].message
     assert ended["sound"].status == "finished"
+
+
+def test_a_slow_env_is_not_taken_for_a_hanging_one(runs: Path, until_ended: Wait) -> None:
+    trial = breaking("slow", "slow")
+    one_update = {**trial.overrides, "budget.env_steps": 128}  # of some 15 s
+    with LocalPool(1, runs) as pool:
+        pool.submit(replace(trial, overrides=one_update, no_progress_limit=10.0))
+        ended = until_ended(pool, "slow")
+    assert ended["slow"].status == "finished", ended["slow"].message
 
 
 def test_a_lost_trial_that_is_ordered_again_finishes(runs: Path, until_ended: Wait, tmp_path: Path) -> None:

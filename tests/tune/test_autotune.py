@@ -15,9 +15,10 @@ import pytest
 
 from gymnast import api
 from gymnast.config.load import load_config
-from gymnast.errors import GymnastError
+from gymnast.errors import GymnastError, RunFailed
 from gymnast.runs.store import RunFolder
 from gymnast.tune.arms import Arms
+from gymnast.tune.planning import make_plan
 
 PRESET = "CartPole-v1:ppo"
 SPOILT: dict[str, Any] = {
@@ -93,7 +94,7 @@ def test_a_killed_tune_continues_to_the_same_end(tmp_path: Path) -> None:
         driver.send_signal(signal.SIGKILL)
         driver.wait()
         command = [sys.executable, "-m", "gymnast", "tune", *again]
-    continued = api.resume_autotune("@last", runs_dir=tmp_path / "killed")
+    continued = api.resume_autotune("@last", workers=1, runs_dir=tmp_path / "killed")
     assert continued.state.status == whole.state.status
     assert continued.state.changes == whole.state.changes
     assert [[each.edit for each in every.candidates] for every in continued.state.rounds] == [
@@ -115,6 +116,18 @@ def test_advice_for_a_run_trains_nothing(tmp_path: Path) -> None:
         load_config(PRESET, {**SPOILT, **proposed.changes})
     assert api.tuning_advice(PRESET, runs_dir=tmp_path).runs == (run.id,)
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_run_that_had_other_weights_is_no_baseline(tmp_path: Path) -> None:
+    first = api.train(PRESET, overrides=SPOILT, runs_dir=tmp_path)
+    second = api.train(PRESET, overrides=SPOILT, init_from=first.id, runs_dir=tmp_path)
+
+    def baseline_of(run: api.Run) -> str | None:
+        plan = make_plan(PRESET, SPOILT, from_run=run.folder, workers=1, seconds=60)
+        return plan.from_run
+
+    assert baseline_of(first) == first.id
+    assert baseline_of(second) is None
 
 
 @pytest.mark.parametrize(
@@ -139,6 +152,24 @@ def test_bad_input_is_refused_before_anything_starts(
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_baseline_that_cannot_be_trained_ends_the_tune(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    broken = {
+        "env.kwargs": {"how": "raise", "after": 200}, "env.n_envs": 2, "env.backend": "sync",
+        "env.max_episode_steps": 50, "algo.n_steps": 64, "budget.env_steps": 2000, "eval.every": 0,
+    }  # fmt: skip
+    said: list[str] = []
+    with pytest.raises(RunFailed, match=r"the baseline cannot be trained.*out of order") as caught:
+        api.autotune(
+            "trials.breaking_envs:Breaking", overrides=broken, workers=2, ask_model=False, runs_dir=tmp_path,
+            notify=said.append,
+        )  # fmt: skip
+    assert caught.value.exit_code == 1
+    assert sum("failed: " in line and "out of order" in line for line in said) == 3
+
+
 def test_a_run_that_is_being_trained_and_unknown_tunes_are_refused(tmp_path: Path) -> None:
     small = {**SPOILT, "budget.env_steps": 2048}
     run = api.train(PRESET, overrides=small, runs_dir=tmp_path)
@@ -152,7 +183,11 @@ def test_a_run_that_is_being_trained_and_unknown_tunes_are_refused(tmp_path: Pat
 
 
 def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
-    for words in (["CartPool-v1:ppo"], [PRESET, "--max-env-steps", "10"], ["--resume", "@last"], []):
+    resume = ["--resume", "@last"]
+    for words in (
+        ["CartPool-v1:ppo"], [PRESET, "--max-env-steps", "10"], resume, [*resume, "--until-solved"],
+        [*resume, "--no-model"], [],
+    ):  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-m", "gymnast", "tune", *words, "--runs-dir", str(tmp_path / "runs")],
             capture_output=True, text=True, check=False,
@@ -160,4 +195,5 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
         assert done.returncode == 2, words
         assert done.stderr.startswith("error: ")
         assert "Traceback" not in done.stderr
+        assert ("leave out everything else" in done.stderr) == (words[:1] == resume[:1] and words != resume)
     assert not (tmp_path / "runs").exists()

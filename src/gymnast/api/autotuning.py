@@ -76,10 +76,15 @@ def autotune(
 
 
 def resume_autotune(
-    tune: str = "@last", *, runs_dir: str | Path | None = None, notify: Notify = lambda text: None
+    tune: str = "@last",
+    *,
+    workers: int | None = None,
+    runs_dir: str | Path | None = None,
+    notify: Notify = lambda text: None,
 ) -> Tuned:
-    """Continue a tune whose driver was stopped or killed; one that is over is returned as it is."""
-    return _driven(_find(tune, runs_dir), notify)
+    """Continue a tune whose driver was stopped or killed; one that is over is returned as it is. `workers` is
+    how many runs are trained at once from now on; what is tried stays the same."""
+    return _driven(_find(tune, runs_dir), notify, maybe_whole("workers", workers, 1))
 
 
 def find_autotune(tune: str = "@last", *, runs_dir: str | Path | None = None) -> Tuned:
@@ -182,14 +187,14 @@ def _runs_of(name: str, runs_dir: str | Path | None) -> list[RunFolder]:
     return [RunFolder(root / entry.id) for entry in ended[:3]]
 
 
-def _driven(folder: TuneFolder, notify: Notify) -> Tuned:
+def _driven(folder: TuneFolder, notify: Notify, workers: int | None = None) -> Tuned:
     from gymnast.trials.pool import LocalPool
     from gymnast.tune.driver import drive
 
     with folder.lock():
         state = folder.read()
         if state.status == "working":
-            with LocalPool(state.plan.workers, folder.runs_root) as pool:
+            with LocalPool(workers or state.plan.workers, folder.runs_root) as pool:
                 state = drive(folder, pool, notify)
             if state.status == "confirmed":
                 _write_variant(folder, state)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnast.api.arguments import Folders, folders, maybe_positive, maybe_whole, plain_overrides
+from gymnast.api.arguments import (
+    Folders,
+    folders,
+    maybe_positive,
+    maybe_seconds,
+    maybe_whole,
+    plain_overrides,
+)
 from gymnast.errors import GymnastError
 
 if TYPE_CHECKING:
@@ -75,6 +82,7 @@ def sweep(
     race_seeds: int | None = None,
     test_seeds: int | None = None,
     prune: bool | None = None,
+    patience: float | str | None = None,
     seed: int | None = None,
     runs_dir: str | Path | None = None,
     config_dirs: Folders = (),
@@ -109,6 +117,7 @@ def sweep(
         race=maybe_whole("race_seeds", race_seeds),
         test=maybe_whole("test_seeds", test_seeds),
         prune=prune,
+        patience=maybe_seconds("patience", patience),
         seed=maybe_whole("seed", seed),
         config_dirs=tuple(str(folder) for folder in folders(config_dirs)),
         machine={

@@ -112,6 +112,10 @@ def start(
     prune: Annotated[
         bool | None, typer.Option("--prune/--no-prune", help="Give up runs that are far behind; on.")
     ] = None,
+    patience: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="A run that shows no sign of life for so long is ended; else 10m."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the search itself; else 0.")] = None,
     max_cost: MaxCost = None,
     cores: Cores = None,
@@ -161,6 +165,7 @@ def start(
             race_seeds=race_seeds,
             test_seeds=test_seeds,
             prune=prune,
+            patience=patience,
             seed=seed,
             runs_dir=runs_dir,
             config_dirs=config_dir or (),

@@ -88,7 +88,7 @@ def print_front(sweep: Sweep) -> None:
         table.add_row(*cells, *(shown_value(own.get(key)) for key in shown), style=_STYLES.get(trial.status))
     screen().print(table)
     if len(shown) < len(keys):
-        echo(f"{len(keys) - len(shown)} more settings: {', '.join(keys[len(shown) :])}")
+        echo(f"not shown: {', '.join(keys[len(shown) :])}")
 
 
 def print_best(sweep: Sweep) -> None:
@@ -102,7 +102,7 @@ def print_best(sweep: Sweep) -> None:
         f"sweep {sweep.id}: trial {best.number} ({kind}), {sweep.state.plan.objective.name} {best.value:.6g}"
     )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("setting", "winner", "preset"):
+    for column in ("setting", f"trial {best.number}", "preset"):
         table.add_column(column, justify="left" if column == "setting" else "right")
     for key in sweep.state.plan.space.dimensions:
         values = sweep.state.values_of(best)
@@ -119,13 +119,14 @@ def print_end(sweep: Sweep, runs_dir: Path | None) -> None:
         echo(line)
     print_front(sweep)
     verdict = values["verdict"]
-    for name in ("winner", "baseline"):
-        tested = verdict[name]
-        if tested is not None and values["winner"] is not None:
-            ends = tested["interval"]
-            text = f" [{ends['low']:.4g}, {ends['high']:.4g}]" if ends is not None else ""
-            label = "preset" if name == "baseline" else f"trial {tested['trial']}"
-            echo(f"test: {label:<9} {tested['iqm']:.4g}{text} interquartile mean of {tested['runs']} seeds")
+    preset = values["baseline"]["trial"] if values["baseline"] is not None else None
+    shown = {tested["trial"]: tested for tested in (verdict["winner"], verdict["baseline"]) if tested}
+    for trial, tested in shown.items():
+        ends, seeds = tested["interval"], len(tested["values"])
+        text = f" [{ends['low']:.4g}, {ends['high']:.4g}]" if ends is not None else ""
+        label = "preset" if trial == preset else f"trial {trial}"
+        of = "of 1 seed" if seeds == 1 else f"interquartile mean of {seeds} seeds"
+        echo(f"test: {label:<9} {tested['iqm']:.4g}{text} {of}")
     if values["winner"] is not None:
         echo(verdict["text"])
     steps = {"report": f"{gymnast} sweep report {sweep.id}{where}"}

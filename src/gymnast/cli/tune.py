@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ import typer
 from gymnast import api
 from gymnast.cli.completion import complete_reference
 from gymnast.cli.options import ConfigDirs, Json, RunsDir
+from gymnast.cli.program import option_for, program
 from gymnast.cli.train import EXIT_INTERRUPTED, split_words
 from gymnast.errors import GymnastError
 from gymnast.terminal.text import echo, echo_json
@@ -78,9 +80,14 @@ def tune(
     reference, overrides = split_words(words or [])
     notify = (lambda text: None) if quiet or as_json else (lambda text: echo(text, wrap=True))
     if resume is not None:
-        if reference is not None or overrides or budget or max_env_steps or dry_run:
-            raise GymnastError("--resume continues a tune as it was planned: leave out everything else")
-        tuned = _interruptible(lambda: api.resume_autotune(resume, runs_dir=runs_dir, notify=notify))
+        planned = (reference, overrides, budget, max_env_steps, dry_run, until_solved, not model, config_dir)
+        if any(planned):
+            raise GymnastError(
+                "--resume continues a tune as it was planned: leave out everything else but --workers"
+            )
+        tuned = _interruptible(
+            lambda: api.resume_autotune(resume, workers=workers, runs_dir=runs_dir, notify=notify), runs_dir
+        )
         _show(tuned, as_json)
         return
     if reference is None:
@@ -103,16 +110,17 @@ def tune(
             runs_dir=runs_dir,
             config_dirs=config_dir or (),
             notify=notify,
-        )
+        ),
+        runs_dir,
     )
     _show(tuned, as_json)
 
 
-def _interruptible(work: Callable[[], Tuned]) -> Tuned:
+def _interruptible(work: Callable[[], Tuned], runs_dir: Path | None) -> Tuned:
     try:
         return work()
     except KeyboardInterrupt:
-        echo("stopped; gymnast tune --resume @last continues", err=True)
+        echo(f"stopped; {program()} tune --resume @last{option_for(runs_dir)} continues", err=True)
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 

@@ -23,6 +23,8 @@ def settings_of(where: str) -> dict[str, object]:
         return {"cluster.on": "ray", "cluster.address": None}
     if where.startswith("ray://"):
         address = where.removeprefix("ray://")
+        if not address:  # a variable that is not set, perhaps: a cluster was meant
+            raise GymnastError(f"--on {where}: of which cluster? Write ray://HOST:6379, or ray without it")
         return {"cluster.on": "ray", "cluster.address": where if address.endswith(":10001") else address}
     meant = did_you_mean(where, ["none", "local", "ray", "modal"])
     raise GymnastError(f"--on {where}: there is no such place{meant}; it is {_FORMS}")

@@ -90,6 +90,14 @@ def summarise(run: RunFolder) -> RunSummary:
     )
 
 
+def is_of_one_piece(run: RunFolder) -> bool:
+    """Whether its settings alone made its score: not somebody's weights, and none were changed on the way."""
+    info = run.info()
+    resumes = info.get("resumes")
+    changed = any("config_before" in each for each in resumes or () if isinstance(each, dict))
+    return not (info.get("init_from") or info.get("forked_from") or changed)
+
+
 def checkpoints_of(run: RunFolder) -> tuple[CheckpointInfo, ...]:
     """Its checkpoints, newest first."""
     known = list_checkpoints(run)

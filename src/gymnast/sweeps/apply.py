@@ -77,7 +77,7 @@ def _provenance(state: SweepState, trial: TrialRecord) -> list[str]:
         found = verdict(state)
         if found.winner is not None and found.baseline is not None and trial is not base:
             lines.append(
-                f"On {found.winner.runs} test seeds: {found.winner.iqm:.4g} "
+                f"On {len(found.winner.values)} test seeds: {found.winner.iqm:.4g} "
                 f"(preset {found.baseline.iqm:.4g}), interquartile means."
             )
         lines.append(f"{found.text[:1].upper()}{found.text[1:]}.")

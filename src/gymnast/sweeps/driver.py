@@ -204,7 +204,8 @@ class Driver:
         run.env_steps, run.seconds = max(run.env_steps, found.env_steps), found.seconds
         run.value = found.value if found.value is not None and math.isfinite(found.value) else None
         if run.status == "paused":
-            run.rungs.append(value_at(folder, objective, self.state.plan.rungs[len(run.rungs)]))
+            rung = self.state.plan.rungs[len(run.rungs)]  # reached in an update that may end after it
+            run.rungs.append(value_at(folder, objective, max(rung, run.env_steps)))
         elif run.value is None:
             ended = run.status == "finished"
             run.status, run.message = "failed", f"it has no {objective.name}"

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+from gymnast.config.load import load_config
 from gymnast.config.search import Choice, LogRange, OneMinusLog, Pow2, Range
 from gymnast.sweeps.distributions import Beta, Dimension, Normal, Quantised
 from gymnast.sweeps.objective import OBJECTIVES
 from gymnast.sweeps.plan import Plan
+from gymnast.sweeps.planning import steps_per_iteration
 
 _POINTS = 12  # of a range for which W&B has no distribution
 
 
 def wandb_file(plan: Plan) -> str:
     """YAML (JSON values are YAML). What only we understand is left out."""
-    metric = "eval/return/mean" if plan.objective.name in OBJECTIVES else plan.objective.name
-    goal = "maximize" if plan.objective.name in OBJECTIVES else plan.objective.goal
+    objective = plan.objective
+    metric: dict[str, Any] = {"name": "eval/return/mean", "goal": "maximize"}
+    if objective.name not in OBJECTIVES:
+        target = {} if objective.target is None else {"target": objective.target}
+        metric = {"name": objective.name, "goal": objective.goal, **target}
     settings = [f"{key}={json.dumps(value)}" for key, value in plan.overrides.items()]
     command = ["gymnast", "train", plan.reference, *settings, "--track", "wandb", "${args_no_hyphens}"]
     lines = ["# For `wandb sweep`; `gymnast sweep` reads it too."]
-    if plan.objective.name in OBJECTIVES:
-        lines.append(f"# W&B cannot compute {plan.objective.name}, so it compares the last evaluation.")
+    if objective.name in OBJECTIVES:
+        lines.append(f"# W&B cannot compute {objective.name}, so it compares the last evaluation.")
     lines += [
         "program: gymnast",
         f"command: {json.dumps(command)}",
         f"method: {plan.method}",
-        f"metric: {json.dumps({'name': metric, 'goal': goal})}",
+        f"metric: {json.dumps(metric)}",
         f"run_cap: {plan.trials}",
     ]
+    if plan.rungs:
+        lines.append(f"early_terminate: {json.dumps(_hyperband(plan))}")
     if plan.name:
         lines.append(f"name: {json.dumps(plan.name)}")
     if plan.description:
@@ -36,6 +44,14 @@ def wandb_file(plan: Plan) -> str:
     lines.append("parameters:")
     lines += [f"  {key}: {json.dumps(_spec(dimension))}" for key, dimension in plan.space.dimensions.items()]
     return "\n".join(lines) + "\n"
+
+
+def _hyperband(plan: Plan) -> dict[str, Any]:
+    """The rungs, which W&B counts in logged values."""
+    dirs = [Path(folder) for folder in plan.config_dirs]
+    config = load_config(plan.reference, plan.overrides, config_dirs=dirs).config
+    least = max(1, round(plan.rungs[0] / steps_per_iteration(config, plan.objective)))
+    return {"type": "hyperband", "min_iter": least, "eta": plan.eta, "s": len(plan.rungs)}
 
 
 def _spec(dimension: Dimension) -> dict[str, Any]:

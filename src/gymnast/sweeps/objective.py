@@ -141,7 +141,8 @@ def upper_bound(
 
 
 def value_at(run: RunFolder, objective: Objective, env_steps: float) -> float | None:
-    """What the objective was when the run had taken that many steps: to compare runs of different length."""
+    """What the objective was when the run had taken that many steps, with the best score of then held to the
+    end: to compare runs of different length."""
     if objective.name not in OBJECTIVES:
         steps, values = read_columns(run.metrics_path, ("time/env_steps", objective.name)).values()
         known = values[np.isfinite(values) & (steps <= env_steps)]
@@ -155,7 +156,9 @@ def value_at(run: RunFolder, objective: Objective, env_steps: float) -> float | 
     if objective.name in ("best", "final"):
         scores = [score for _, score in evals]
         return max(scores) if objective.name == "best" else float(np.mean(scores[-3:]))
-    worth = area(evals, curve.start, env_steps, env_steps, solved=True)
+    # The best score is held to the end: else the last evaluation would count for nothing, and often there is
+    # no other yet.
+    worth = area(evals, curve.start, env_steps, max(curve.budget, env_steps), solved=True)
     return objective.sign * worth  # of two that did not reach the threshold, the better one is nearer
 
 

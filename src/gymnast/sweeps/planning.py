@@ -24,6 +24,7 @@ from gymnast.sweeps.space import Space
 from gymnast.sweeps.suggest.bayes import has_optuna, require_optuna
 from gymnast.sweeps.sweep_file import Hyperband, SweepFile, is_sweep_file, read_sweep_file
 from gymnast.training.budget import build_budget
+from gymnast.trials.trial import HUNG_AFTER
 
 _TRIALS = 32
 _MACHINES = 8  # on Modal at once: more of them cost the same, and the search has seen less when it chooses
@@ -47,6 +48,7 @@ class Wanted:
     race: int | None = None
     test: int | None = None
     prune: bool | None = None
+    patience: float | None = None
     seed: int | None = None
     config_dirs: tuple[str, ...] = ()
     machine: Mapping[str, Any] = field(default_factory=dict)  # of `modal`; None where nothing was asked for
@@ -74,6 +76,7 @@ def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
     fixed = {**space.constants, **fixed}
     if space.constants:
         resolved = load_config(reference, fixed, config_dirs=dirs)
+    first_seed = None if fixed.pop("seed", None) is None else resolved.config.seed
     _check_ends(reference, fixed, space, dirs, wanted.what)
     method = _method(wanted.method or (file.method if file is not None else None), space)
     objective = _objective(wanted, file, resolved.config, budget)
@@ -82,9 +85,7 @@ def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
     if trials is None:
         trials = space.grid_size() + 1 if method == "grid" else _TRIALS
     rungs, eta = _rungs(file.hyperband if file is not None else None, resolved.config, objective, budget)
-    init_from = wanted.init_from or own.get("from")
-    if init_from is not None:
-        references.find_checkpoint(root, str(init_from))
+    init_from = _start(wanted.init_from or own.get("from"), root)
     executor = _executor(wanted.on or own.get("on", "local"))
     machine = {name: value for name, value in wanted.machine.items() if value is not None}
     if machine and executor != "modal":
@@ -97,14 +98,14 @@ def make_plan(wanted: Wanted, root: Path) -> tuple[Plan, ResolvedConfig]:
         objective=objective,
         budget=budget,
         overrides=fixed,
-        seeds=_seeds(own.get("seeds"), wanted),
+        seeds=_seeds(own.get("seeds"), wanted, first_seed),
         rungs=rungs,
         eta=eta,
         prune=own.get("prune", True) if wanted.prune is None else wanted.prune,
         init_from=init_from,
         workers=wanted.workers or own.get("workers") or _workers(executor),
         executor=executor,
-        patience=own.get("patience"),
+        patience=_patience(wanted.patience, own, executor),
         seed=wanted.seed if wanted.seed is not None else int(own.get("seed") or 0),
         name=file.name if file is not None else "",
         description=file.description if file is not None else "",
@@ -139,6 +140,11 @@ def _pairs(overrides: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
 
 def _without(space: Space, fixed: Mapping[str, Any], what: str) -> Space:
     """The space without settings that the user fixes: `algo.lr=1e-3` also fixes `algo.lr.start`."""
+    if "seed" in space.dimensions and "seed" not in fixed:
+        raise GymnastError(
+            f"{what}: parameters.seed: a sweep gives its runs seeds by itself; leave it out, and say how "
+            "many a trial has with --seeds 3, or gymnast: {seeds: 3} in the file"
+        )
     kept = {
         key: dimension
         for key, dimension in space.dimensions.items()
@@ -173,15 +179,16 @@ def _check_ends(
             try:
                 load_config(reference, {**fixed, key: value}, config_dirs=dirs)
             except GymnastError as error:
-                first = str(error).splitlines()[-1] if "\n" in str(error) else str(error)
-                raise GymnastError(f"{what}: parameters.{key}: {value!r} is impossible: {first}") from None
+                why = str(error).splitlines()[-1].strip().removeprefix("overrides: ")
+                raise GymnastError(f"{what}: parameters.{key}: {value!r} is impossible: {why}") from None
 
 
 def _method(method: str | None, space: Space) -> str:
     if method is None:
         method = "bayes" if has_optuna() and not space.unbounded() else "random"
     if method not in METHODS:
-        raise GymnastError(f"--method: there is no {method!r}{did_you_mean(method, METHODS)}")
+        meant = did_you_mean(method, METHODS)
+        raise GymnastError(f"--method: there is no {method!r}{meant}; it is {', '.join(METHODS)}")
     if method == "bayes":
         require_optuna()
         if names := space.unbounded():
@@ -268,10 +275,7 @@ def _rungs(
     """Where trials wait. W&B counts how often the metric was logged: that is an evaluation or an update."""
     if hyperband is None or not budget:
         return (), 3.0
-    scored = objective.name.startswith("eval/") or "/" not in objective.name
-    n_envs, n_steps = config.env.n_envs, config.algo.n_steps
-    update = n_envs * n_steps if isinstance(n_envs, int) and isinstance(n_steps, int) else 1
-    once = config.eval.every if scored else update
+    once = steps_per_iteration(config, objective)
     eta = hyperband.eta
     if hyperband.min_iter is not None:
         count = hyperband.s if hyperband.s is not None else 20
@@ -283,8 +287,35 @@ def _rungs(
     return tuple(sorted({step for step in steps if step < budget})), eta
 
 
-def _seeds(given: Any, wanted: Wanted) -> Seeds:
+def _patience(given: float | None, own: Mapping[str, Any], executor: str) -> float | None:
+    """Seconds without a sign of life; what a machine on Modal says arrives late."""
+    if given is not None and given <= 0:
+        raise GymnastError(f"--patience: must be more than 0, got {given:g} s")
+    return given or own.get("patience", None if executor == "modal" else HUNG_AFTER)
+
+
+def steps_per_iteration(config: Config, objective: Objective) -> int:
+    """Env steps between two numbers of what is compared: an evaluation, or an update."""
+    if objective.name.startswith("eval/") or "/" not in objective.name:
+        return config.eval.every
+    n_envs, n_steps = config.env.n_envs, config.algo.n_steps
+    return n_envs * n_steps if isinstance(n_envs, int) and isinstance(n_steps, int) else 1
+
+
+def _start(reference: Any, root: Path) -> str | None:
+    """The checkpoint that all trials start from. By its own name, since `@last` soon means one of them."""
+    if reference is None:
+        return None
+    found = references.find_checkpoint(root, str(reference))
+    run = found.run.path.resolve()
+    return f"{run.name if run.parent == root.resolve() else run}/{found.env_steps}"
+
+
+def _seeds(given: Any, wanted: Wanted, first: int | None) -> Seeds:
+    """`first` is the setting `seed`, where it was given: that of the first trial, the others count on."""
     values = dict(given) if isinstance(given, dict) else {"per_trial": given} if given else {}
+    if first is not None:
+        values.setdefault("first", first)
     values |= {
         key: value
         for key, value in (("per_trial", wanted.per_trial), ("race", wanted.race), ("test", wanted.test))

@@ -60,8 +60,9 @@ def verdict(state: SweepState) -> Verdict:
         return Verdict(
             second, second, None, None, "the preset's own values won: nothing that was tried beats them"
         )
+    lost = _failed_tests(winner, base)
     if first is None or second is None:
-        return Verdict(first, second, None, None, "there was no test on seeds of its own")
+        return Verdict(first, second, None, None, lost or "there was no test on seeds of its own")
     mine, theirs = np.array(first.values), np.array(second.values)
     difference = first.iqm - second.iqm
     interval = statistics.difference_interval([mine], [theirs])
@@ -70,13 +71,24 @@ def verdict(state: SweepState) -> Verdict:
     if state.plan.objective.sign < 0:
         share = 1 - share
     words = f"trial {winner.number} is {'better' if better else 'worse'} than the preset on the test seeds"
-    if interval is None:
+    if difference == 0:
+        words = f"trial {winner.number} and the preset are equal on the test seeds"
+    elif interval is None:
         words += f", of which there are too few ({len(mine)}) for an interval"
     elif interval.excludes_zero:
         words += "; the interval of the difference excludes zero"
     else:
         words += ", but the interval of the difference contains zero: no difference is shown"
-    return Verdict(first, second, difference, interval, f"{words} (a run of it wins in {share:.0%} of pairs)")
+    words += f" (a run of it wins in {share:.0%} of pairs)"
+    return Verdict(first, second, difference, interval, f"{words}; {lost}" if lost else words)
+
+
+def _failed_tests(winner: TrialRecord, base: TrialRecord) -> str:
+    """What is not in the numbers: test runs that failed have none."""
+    names = {f"trial {winner.number}": winner, "the preset": base}
+    counts = {name: (len(trial.of("test")), len(trial.values("test"))) for name, trial in names.items()}
+    lost = [f"{runs - known} of {runs} of {name}" for name, (runs, known) in counts.items() if known < runs]
+    return f"test runs that failed are left out: {', '.join(lost)}" if lost else ""
 
 
 def _tested(trial: TrialRecord) -> Tested | None:

@@ -5,6 +5,7 @@ What W&B has no words for is below one key of our own, `gymnast`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -183,7 +184,9 @@ def _check_own(own: Mapping[str, Any], where: str) -> None:
     if not isinstance(own.get("prune", True), bool):
         raise GymnastError(f"{where}: gymnast.prune: must be true or false, got {own['prune']!r}")
     for key in ("ceiling", "threshold", "patience"):
-        _number(own.get(key), f"{where}: gymnast.{key}")
+        number = _number(own.get(key), f"{where}: gymnast.{key}")
+        if key == "patience" and number is not None and number <= 0:
+            raise GymnastError(f"{where}: gymnast.patience: must be more than 0 seconds, got {number:g}")
     for key in ("workers", "seed"):
         _count(own.get(key), f"{where}: gymnast.{key}", least=int(key == "workers"))
 
@@ -206,7 +209,8 @@ def _known(data: Mapping[str, Any], allowed: tuple[str, ...], where: str, prefix
 
 
 def _number(value: Any, place: str) -> float | None:
-    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if value is None or (number and math.isfinite(value)):
         return value
     raise GymnastError(f"{place}: must be a number, got {value!r}")
 

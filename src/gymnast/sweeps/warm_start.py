@@ -13,7 +13,7 @@ from gymnast.config.search import Choice
 from gymnast.errors import GymnastError
 from gymnast.runs import registry
 from gymnast.runs.store import RunFolder
-from gymnast.runs.summary import settings_of
+from gymnast.runs.summary import is_of_one_piece, settings_of
 from gymnast.sweeps.default_space import own_values
 from gymnast.sweeps.objective import measure
 from gymnast.sweeps.plan import Plan
@@ -45,7 +45,7 @@ def first_proposals(
         seen.add(text)
         value = measure(RunFolder(root / entry.id), plan.objective, ended=True).value
         same = _relevant(settings, plan.space) == fixed and plan.init_from is None
-        if same and value is not None:
+        if same and value is not None and is_of_one_piece(RunFolder(root / entry.id)):
             observed.append({"run": entry.id, "point": found, "value": value})
         else:
             proposals.append(Proposal("earlier", found, dict(found), f"run {entry.id}"))

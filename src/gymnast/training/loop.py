@@ -47,7 +47,7 @@ def run_loop(
         except Interrupted:
             _report(f"the rollout after step {state.env_steps:,} was dropped unfinished", writer, sinks)
             state.seconds = watch.seconds
-            reason, status = _why_stop(s, None, stop, requests.poll() | {Request.STOP})
+            reason, status = _why_stop(s, None, stop, requests.poll() | {Request.STOP}, requests)
             break
 
         asked = requests.poll()
@@ -91,13 +91,13 @@ def run_loop(
         if watch.ending:  # maybe since the evaluation, or since a rollout was waited for to be saved
             state.seconds = watch.seconds
             asked |= requests.poll()
-        reason, status = _why_stop(s, scored.result, stop, asked)
+        reason, status = _why_stop(s, scored.result, stop, asked, requests)
         if reason is None and stopped_by_hook is not None:
             reason = stopped_by_hook
         if Request.PAUSE in asked and reason is None:
             seconds, asked = _pause(sinks, requests, stop, writer)
             watch.leave_out(seconds)
-            reason, status = _why_stop(s, None, stop, asked)
+            reason, status = _why_stop(s, None, stop, asked, requests)
 
     writer.save_last(status)
     assert reason is not None
@@ -163,7 +163,7 @@ def _report(text: str, writer: RunWriter, sinks: Sinks) -> None:
 
 
 def _why_stop(
-    s: Session, result: Result | None, stop: StopRequest, asked: set[Request]
+    s: Session, result: Result | None, stop: StopRequest, asked: set[Request], requests: AnyOf
 ) -> tuple[str | None, Status]:
     """The reason to end here, if there is one, and the run's status then."""
     if result is not None and (reason := s.ended_by(result.score)) is not None:
@@ -173,7 +173,7 @@ def _why_stop(
     if stop.requested is not None:
         return f"stopped by {stop.requested}", "interrupted"
     if Request.STOP in asked:
-        return "stopped on request", "interrupted"
+        return requests.why_stop() or "stopped on request", "interrupted"
     return None, "finished"
 
 

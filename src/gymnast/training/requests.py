@@ -44,6 +44,14 @@ class SeesStop(Protocol):
         times per second; never blocks."""
 
 
+@runtime_checkable
+class SaysWhy(Protocol):
+    """Requests that ask for a stop which nobody asked for."""
+
+    def why_stop(self) -> str | None:
+        """Why they ask for a stop; None while they do not."""
+
+
 class AnyOf:
     """Several sources at once, or none."""
 
@@ -62,6 +70,11 @@ class AnyOf:
     def stop_asked(self) -> bool:
         """Whether a source has a stop for the next `poll`."""
         return any(source.stop_asked() for source in self._seeing)
+
+    def why_stop(self) -> str | None:
+        """Why a stop is asked for, where a source has more to say than that."""
+        saying = (source.why_stop() for source in self._sources if isinstance(source, SaysWhy))
+        return next(filter(None, saying), None)
 
     def wait(self, seconds: float) -> set[Request]:
         """As of the sources; an evaluation that is asked for is also returned by the next `poll`."""

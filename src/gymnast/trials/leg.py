@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from gymnast.training.report import Report
     from gymnast.training.run.outcome import Outcome
 
+_SIGN_SECONDS = 2.0  # between two signs of life within an update
+
 Progress = Callable[[int], None]
 StopAsked = Callable[[], bool]
 
@@ -43,7 +46,7 @@ def train_leg(trial: Trial, root: Path, progress: Progress, stop_asked: StopAske
 
 def _train(trial: Trial, root: Path, leg: _Leg) -> TrialState:
     run = RunFolder(root / trial.run_id)
-    observers = Observers(QuietConsole(), leg, (leg,))
+    observers = Observers(_SignsOfLife(leg), leg, (leg,))
     outcome: Outcome | None = None
     if not is_run(run) or _must_start_again(run):
         run, outcome = _start(trial, root, observers)
@@ -110,6 +113,10 @@ class _Leg(StepLimit):
         super().take(report)
         self._progress(report.env_steps)
 
+    def still_alive(self) -> None:
+        """Between two updates: something of a rollout or an evaluation is done."""
+        self._progress(self.env_steps)
+
     def poll(self) -> set[Request]:
         return {Request.STOP} if self._wanted() else super().poll()
 
@@ -118,3 +125,33 @@ class _Leg(StepLimit):
 
     def stop_asked(self) -> bool:
         return self._wanted()
+
+
+class _SignsOfLife(QuietConsole):
+    """Says now and then that envs are being stepped: an update or an evaluation of a slow env may take longer
+    than a trial may be silent."""
+
+    def __init__(self, leg: _Leg) -> None:
+        self._leg = leg
+        self._collected = -1
+        self._in_background = False
+        self._said = time.monotonic()
+
+    def started(self, header: RunHeader) -> None:
+        super().started(header)
+        self._in_background = bool(header.config["eval"]["background"])
+
+    def collecting(self, done: int, total: int) -> None:
+        if done != self._collected:  # who waits for a thread or another machine calls it with the same number
+            self._collected = done
+            self._say()
+
+    def evaluating(self, done: int, total: int) -> None:
+        if not self._in_background:  # called at each step, not while waiting for a process
+            self._say()
+
+    def _say(self) -> None:
+        now = time.monotonic()
+        if now - self._said >= _SIGN_SECONDS:
+            self._said = now
+            self._leg.still_alive()

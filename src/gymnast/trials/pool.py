@@ -213,7 +213,7 @@ class LocalPool:
             limit = worker.trial.no_progress_limit
             if limit is not None and now - worker.heard > (limit if worker.begun else limit + _BEGINS_WITHIN):
                 worker.child.kill()
-                message = f"no update for {limit:g} s, so it was ended{_last_lines(worker.output)}"
+                message = f"no sign of life for {limit:g} s, so it was ended{_last_lines(worker.output)}"
                 self._replace(worker, TrialState(worker.trial.run_id, "failed", worker.env_steps, message))
 
     def _replace(self, worker: _Worker, state: TrialState) -> None:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 TrialStatus = Literal["queued", "running", "paused", "finished", "failed", "stopped", "lost"]
+HUNG_AFTER = 600.0  # seconds without a sign of life: neither a step of its envs nor an update
 ENDED: tuple[TrialStatus, ...] = ("paused", "finished", "failed", "stopped", "lost")
 
 
@@ -25,7 +26,7 @@ class Trial:
     # RUN/STEP: a new run with the whole training state of that checkpoint, which continues with these
     # overrides. Its run.json says where it came from.
     fork_from: str | None = None
-    no_progress_limit: float | None = None  # seconds without an update after which it counts as hung
+    no_progress_limit: float | None = None  # seconds without a sign of life after which it counts as hung
     config_dirs: tuple[str, ...] = ()  # searched for the reference before the folders that always are
 
     def to_json(self) -> dict[str, Any]:

@@ -6,20 +6,21 @@ tune's, so a driver that was killed at any moment is continued by another one, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from gymnast.errors import RunFailed
 from gymnast.runs.score_auc import curve_of
-from gymnast.trials.trial import Executor, Trial
+from gymnast.trials.trial import HUNG_AFTER, Executor, Trial, TrialState
 from gymnast.tune.arms import Arms
 from gymnast.tune.ask_model import proposals_by_model
 from gymnast.tune.evidence import Evidence, Symptom, common_symptoms, look_at
 from gymnast.tune.folder import TuneFolder
-from gymnast.tune.legs import NO_PROGRESS, Legs, Notify, OutOfBudget
+from gymnast.tune.legs import Legs, Notify, OutOfBudget
 from gymnast.tune.present import Changes, point_of
 from gymnast.tune.proposals import Chooser, Proposed
 from gymnast.tune.race import Race, most_steps
@@ -69,11 +70,27 @@ class _Tune:
             self.legs.save()
         own = [(seed, run_id) for seed, run_id in state.baseline.items() if run_id != plan.from_run]
         self.legs.notify(f"baseline: {len(own)} seeds to {plan.budget:,} env steps")
-        self.legs.train([self._trial(run_id, {}, int(seed)) for seed, run_id in own])
+        ended = self.legs.train([self._trial(run_id, {}, int(seed)) for seed, run_id in own])
+        self._refuse_faults([ended[run_id] for _, run_id in own])
         if plan.from_run is not None:
             curve = curve_of(self.legs.root_run(plan.from_run))
             state.scores[plan.from_run] = None if curve is None else curve.area()
         self.legs.notify(f"baseline: score AUC {_shown(self._scores(state.baseline))}")
+
+    def _refuse_faults(self, ended: Sequence[TrialState]) -> None:
+        """A run that diverged is something to repair. One that an env, a setting or a full disk ended is not:
+        where all did, nothing that can be tried will help."""
+        from gymnast.training.loop import DIVERGED
+
+        faults = [state for state in ended if state.status in ("failed", "lost")]
+        faults = [state for state in faults if not state.message.startswith(DIVERGED)]
+        for state in faults:
+            self.legs.notify(f"baseline run {state.run_id} failed: {_first_line(state.message)}")
+        if faults and len(faults) == len(ended):
+            raise RunFailed(
+                "the baseline cannot be trained, so there is nothing to tune: "
+                f"run {faults[0].run_id}: {_first_line(faults[0].message)}"
+            )
 
     def _round(self) -> None:
         state = self.state
@@ -187,7 +204,7 @@ class _Tune:
         plan = self.plan
         settings = plan.settings(changes, seed)
         return Trial(
-            run_id, plan.reference, settings, no_progress_limit=NO_PROGRESS, config_dirs=plan.config_dirs
+            run_id, plan.reference, settings, no_progress_limit=HUNG_AFTER, config_dirs=plan.config_dirs
         )
 
     def _scores(self, runs: Mapping[str, str]) -> list[float | None]:
@@ -212,3 +229,7 @@ def _edit(edit: Mapping[str, Any]) -> str:
 
 def _shown(scores: list[float | None]) -> str:
     return ", ".join("none" if score is None else f"{score:.4g}" for score in scores)
+
+
+def _first_line(text: str) -> str:
+    return next(iter(text.splitlines()), "no reason is known")

@@ -13,7 +13,6 @@ from gymnast.tune.folder import TuneFolder
 from gymnast.tune.state import TuneState
 
 _POLL_SECONDS = 1.0
-NO_PROGRESS = 600.0  # seconds without an update after which a trial counts as hung
 
 Notify = Callable[[str], None]
 

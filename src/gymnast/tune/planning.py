@@ -12,6 +12,7 @@ from gymnast.envs.spec import EnvSpec, read_spec
 from gymnast.errors import GymnastError
 from gymnast.runs import registry
 from gymnast.runs.store import RunFolder
+from gymnast.runs.summary import is_of_one_piece
 from gymnast.runs.trust import load_run_config, refuse_secrets
 from gymnast.tune.race import most_steps
 from gymnast.tune.state import Plan
@@ -117,7 +118,8 @@ def _highest_return(config: Config, spec: EnvSpec) -> float | None:
 
 
 def _is_whole(run: RunFolder, budget: int) -> bool:
-    """Whether a run of the user's can stand for a baseline: it is over, and has what is compared."""
+    """Whether a run of the user's can stand for a baseline: it is over, has what is compared, and its
+    settings alone made that."""
     entry = registry.entry_of(run)
     ended = entry.status == "finished" and run.info().get("budget_env_steps") == budget
-    return ended and entry.score_auc is not None
+    return ended and entry.score_auc is not None and is_of_one_piece(run)

@@ -12,9 +12,9 @@ from gymnast.runs.alerts import read_alerts
 from gymnast.runs.checkpoint import list_checkpoints
 from gymnast.runs.score_auc import area, curve_of
 from gymnast.sweeps.objective import upper_bound
-from gymnast.trials.trial import Trial
+from gymnast.trials.trial import HUNG_AFTER, Trial
 from gymnast.tune.edits import may_fork
-from gymnast.tune.legs import NO_PROGRESS, Legs
+from gymnast.tune.legs import Legs
 from gymnast.tune.state import Candidate, Round
 
 RUNGS = (0.25, 0.5, 1.0)  # of the steps that are left
@@ -83,7 +83,7 @@ class Race:
                         settings,
                         stop_at=stop_at,
                         fork_from=fork,
-                        no_progress_limit=NO_PROGRESS,
+                        no_progress_limit=HUNG_AFTER,
                         config_dirs=plan.config_dirs,
                     )
                 )

@@ -17,10 +17,14 @@ class TimeLimit:
     """Asks for a stop once the time is over."""
 
     def __init__(self, seconds: float, notify: Callable[[str], None] = lambda text: None) -> None:
+        self._seconds = seconds
         self._ends = time.monotonic() + seconds
         self._text = f"the {seconds:g} s of this process are over: saving, to be continued"
         self._notify = notify
         self._noted = False
+
+    def why_stop(self) -> str | None:
+        return f"stopped by its time limit of {self._seconds:g} s" if self.stop_asked() else None
 
     def stop_asked(self) -> bool:
         return time.monotonic() >= self._ends
