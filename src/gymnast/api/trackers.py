@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gymnast.api.arguments import Folders, folders
 from gymnast.api.run import Run, folder_of
 from gymnast.errors import GymnastError, did_you_mean
 
@@ -41,13 +42,31 @@ def export_metrics(
 
 
 def wandb_dashboard(
-    *, project: str | None = None, entity: str | None = None, x_axis: str = "vec_steps"
+    reference: str | None = None,
+    *,
+    project: str | None = None,
+    entity: str | None = None,
+    x_axis: str = "vec_steps",
+    config_dirs: Folders = (),
 ) -> Dashboard:
-    """Make or update the one workspace on W&B that shows every metric of a project."""
+    """Make or update the one workspace on W&B that shows every metric of a project. With a preset or config,
+    y axes have the bounds that its env's spaces and time limit give."""
     from gymnast.metrics.sinks.trackers.dashboard import make_dashboard
 
     if x_axis not in _X_AXES:
         raise GymnastError(
             f"no x axis {x_axis!r}{did_you_mean(x_axis, _X_AXES)}; there are {', '.join(_X_AXES)}"
         )
-    return make_dashboard(project, entity, x_axis)
+    bounds = {} if reference is None else _bounds_of_env(reference, config_dirs)
+    return make_dashboard(project, entity, x_axis, bounds)
+
+
+def _bounds_of_env(reference: str, config_dirs: Folders) -> dict[str, tuple[float, float]]:
+    from gymnast.config.load import load_config
+    from gymnast.envs.metric_bounds import bounds_of
+    from gymnast.envs.mix.build import policy_spaces
+    from gymnast.envs.spec import read_spec
+
+    env = load_config(reference, config_dirs=folders(config_dirs)).config.env
+    _, action_space = policy_spaces(env)
+    return bounds_of(read_spec(env), action_space)

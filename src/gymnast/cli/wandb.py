@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from gymnast import api
-from gymnast.cli.options import Json, RunNames, RunsDir
+from gymnast.cli.completion import complete_reference
+from gymnast.cli.options import ConfigDirs, Json, RunNames, RunsDir
 from gymnast.terminal.text import echo, echo_json
 
 app = typer.Typer(help="A dashboard on Weights & Biases, and old runs there.", no_args_is_help=True)
@@ -16,6 +17,14 @@ app = typer.Typer(help="A dashboard on Weights & Biases, and old runs there.", n
 
 @app.command()
 def dashboard(
+    reference: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PRESET",
+            help="Gives the y axes the bounds of its env.",
+            autocompletion=complete_reference,
+        ),
+    ] = None,
     project: Annotated[
         str | None, typer.Option(help="The project; else WANDB_PROJECT, else gymnast.")
     ] = None,
@@ -23,19 +32,23 @@ def dashboard(
     x_axis: Annotated[
         str, typer.Option(help="vec_steps, env_steps, updates or seconds; as the runs have it.")
     ] = "vec_steps",
+    config_dir: ConfigDirs = None,
     as_json: Json = False,
 ) -> None:
     """Make one workspace with a panel for every metric, or update it.
 
-    Sections are the namespaces of the metrics, and the y axes have the bounds that a metric has. The
-    workspace is remembered: called again, the command updates it and makes no second one.
+    Sections are the namespaces of the metrics, and the y axes have the bounds that a metric has; for a preset
+    also those of its env: entropy by the number of actions, lengths by the time limit. The workspace is
+    remembered: called again, the command updates it and makes no second one.
 
     \b
     Examples:
       gymnast wandb dashboard
-      gymnast wandb dashboard --project cartpole --entity my-team
+      gymnast wandb dashboard CartPole-v1:ppo --project cartpole --entity my-team
     """
-    made = api.wandb_dashboard(project=project, entity=entity, x_axis=x_axis)
+    made = api.wandb_dashboard(
+        reference, project=project, entity=entity, x_axis=x_axis, config_dirs=config_dir or ()
+    )
     if as_json:
         echo_json(asdict(made))
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,8 @@ NAME = "Gymnast"
 _FIRST = ("eval", "train")  # sections at the top, open
 _ONLY_IN_FILES = 3
 
+Bounds = Mapping[str, tuple[float | None, float | None]]  # by metric
+
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
@@ -37,15 +40,16 @@ class Dashboard:
     panels: int
 
 
-def make_dashboard(project: str | None, entity: str | None, x_axis: str) -> Dashboard:
-    """Make the workspace of a project, or update the one that was made before."""
+def make_dashboard(project: str | None, entity: str | None, x_axis: str, bounds: Bounds) -> Dashboard:
+    """Make the workspace of a project, or update the one that was made before. `bounds` are those of an env;
+    what it does not bound has the catalogue's."""
     if find_spec("wandb") is None or find_spec("wandb_workspaces") is None:
         raise MissingExtra("a dashboard on W&B", "wandb")
     os.environ["WANDB_SILENT"] = "true"  # it prints what it does
     import wandb
 
     try:
-        return _made(wandb, project, entity, x_axis)
+        return _made(wandb, project, entity, x_axis, bounds)
     except (wandb.errors.Error, OSError, ValueError, KeyError, TypeError) as error:
         if (problem := login_problem(error)) is not None:
             raise GymnastError(f"W&B: {redact(problem)}, or set WANDB_API_KEY") from error
@@ -53,7 +57,7 @@ def make_dashboard(project: str | None, entity: str | None, x_axis: str) -> Dash
         raise GymnastError(f"W&B did not take the dashboard: {redact(text)}") from error
 
 
-def _made(wandb: Any, project: str | None, entity: str | None, x_axis: str) -> Dashboard:
+def _made(wandb: Any, project: str | None, entity: str | None, x_axis: str, bounds: Bounds) -> Dashboard:
     from wandb_workspaces import workspaces as ws
 
     api = wandb.Api(timeout=20)
@@ -62,7 +66,7 @@ def _made(wandb: Any, project: str | None, entity: str | None, x_axis: str) -> D
         raise GymnastError("W&B knows no user or team of this login: name one with --entity")
     name = project or os.environ.get("WANDB_PROJECT") or "gymnast"
     key = f"{api.settings['base_url']}/{owner}/{name}"
-    sections = _sections(f"time/{x_axis}")
+    sections = _sections(f"time/{x_axis}", bounds)
     workspace, updated = _known(ws, key), True
     if workspace is None:
         workspace, updated = ws.Workspace(entity=owner, project=name, name=NAME), False
@@ -96,7 +100,7 @@ def _urls_path() -> Path:
     return state_folder() / "wandb-dashboards.json"
 
 
-def _sections(x: str) -> list[Any]:
+def _sections(x: str, bounds: Bounds) -> list[Any]:
     import wandb_workspaces.reports.v2 as wr
     from wandb_workspaces import workspaces as ws
 
@@ -114,7 +118,7 @@ def _sections(x: str) -> list[Any]:
                     x=x,
                     y=[],
                     metric_regex=_pattern(metric.key),
-                    range_y=(metric.low, metric.high),
+                    range_y=bounds.get(metric.key, (metric.low, metric.high)),
                     title_y=metric.unit or None,
                 )
                 for metric in sorted(metrics, key=lambda one: one.priority)
