@@ -174,6 +174,17 @@ def test_show(invoke: Invoke, three: Three) -> None:
     assert three[2].id in invoke("show")  # the last one
 
 
+def test_show_a_run_with_a_damaged_config(
+    invoke: Invoke, three: Three, caplog: pytest.LogCaptureFixture
+) -> None:
+    three[0].config_path.write_text("env: [")
+    report = json.loads(invoke("show", three[0].id, "--json"))
+    assert report["run"]["best_score"] == 480.0
+    assert report["settings"] == {}
+    assert "config.yaml: not valid YAML" in caplog.text
+    assert "its settings are not shown" in caplog.text
+
+
 def test_show_a_run_with_a_damaged_checkpoint(invoke: Invoke, three: Three) -> None:
     (three[0].checkpoints / "000000000200.json").write_text("junk")
     saved = json.loads(invoke("show", three[0].id, "--json"))["checkpoints"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import math
 import re
 from collections.abc import Mapping
@@ -83,7 +84,7 @@ def summarise(run: RunFolder) -> RunSummary:
             for resume in _list(info.get("resumes"))
             if isinstance(resume, dict)
         ],
-        settings=settings_of(run),
+        settings=_settings_left(run),
         evals=tuple(evaluations(run)),
         tasks=task_evaluations(run),
         checkpoints=checkpoints_of(run),
@@ -141,6 +142,15 @@ def settings_of(run: RunFolder) -> dict[str, Any]:
             if "seed" not in settings:
                 return {"seed": int(first.removeprefix("seed: ")), **settings}
     return dict(_parsed(text, where))
+
+
+def _settings_left(run: RunFolder) -> dict[str, Any]:
+    """None of a damaged config: the rest of the run can be read without it."""
+    try:
+        return settings_of(run)
+    except GymnastError as error:
+        logging.getLogger("gymnast").warning("%s; its settings are not shown", error)
+        return {}
 
 
 @functools.lru_cache(maxsize=32)

@@ -116,7 +116,6 @@ CLEANRL = Dialect(
         "algo.value_coef": "--vf-coef",
         "algo.n_epochs": "--update-epochs",
         "algo.n_steps": "--num-steps",
-        "algo.batch_size": "--num-minibatches",
         "algo.clip_range": "--clip-coef",
         "algo.gamma": "--gamma",
         "algo.gae_lambda": "--gae-lambda",
