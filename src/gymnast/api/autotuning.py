@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,10 +66,12 @@ def autotune(
     from gymnast.tune.folder import create_tune
     from gymnast.tune.state import TuneState
 
-    plan, _ = _plan(
+    plan, run = _plan(
         reference, overrides, max_env_steps, budget, workers, until_solved, method, ask_model, runs_dir,
         config_dirs,
     )  # fmt: skip
+    if run is not None:
+        _warn_of_uploads(run, overrides)
     folder = create_tune(_root(runs_dir))
     folder.write(TuneState(folder.id, now(), plan))
     notify(f"tune {folder.id} of {plan.reference}")
@@ -162,6 +165,14 @@ def _plan(
         ask_model=ask_model,
     )
     return plan, run
+
+
+def _warn_of_uploads(run: RunFolder, overrides: Overrides) -> None:
+    from gymnast.runs.trust import load_run_config
+    from gymnast.training.run.launch import upload_notices
+
+    for notice in upload_notices(run, load_run_config(run, plain_overrides(overrides))):
+        logging.getLogger("gymnast").warning("%s", notice)
 
 
 def _pair(override: tuple[tuple[str, ...], Any]) -> tuple[str, Any]:

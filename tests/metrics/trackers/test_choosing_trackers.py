@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gymnast import api
+from gymnast.api import autotuning
 from gymnast.cli.app import main
 from gymnast.config.plugins import PluginConfig
 from gymnast.errors import GymnastError
@@ -138,3 +139,21 @@ def test_a_run_from_elsewhere_says_where_its_metrics_go(
     assert "elsewhere" not in said()  # from then on it is made here
     folder.mark_path.unlink()
     assert "elsewhere" not in said(overrides={"sinks": []})
+
+
+def test_a_tune_of_a_run_from_elsewhere_says_where_its_metrics_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = api.train("CartPole-v1:ppo", max_env_steps=256, runs_dir=tmp_path).folder
+    sinks = "sinks: [{name: wandb, entity: eve}]"
+    folder.config_path.write_text(folder.config_path.read_text().replace("sinks: []", sinks))
+    folder.mark_path.unlink()
+    monkeypatch.setattr(autotuning, "_driven", lambda *arguments: None)  # nothing is trained
+
+    api.autotune(folder.path, max_env_steps=5000, overrides={"sinks": []}, runs_dir=tmp_path)
+    assert "elsewhere" not in caplog.text
+    api.autotune(folder.path, max_env_steps=5000, runs_dir=tmp_path)
+    assert (
+        f"run {folder.id} was made elsewhere, and its config sends metrics to wandb (entity 'eve')"
+        in caplog.text
+    )

@@ -125,6 +125,17 @@ def _first_policy(session: Session) -> str | None:
     return None if inputs is None else initial_policy_notice(session.learner.policy, *inputs)
 
 
+def upload_notices(run: RunFolder, config: Config) -> list[str]:
+    """That a run from elsewhere sends metrics to where its author wants them, with this user's login."""
+    places = uploads(config.sinks)
+    if not places or is_made_here(run, config):
+        return []
+    return [
+        f"run {run.id} was made elsewhere, and its config sends metrics to {', '.join(places)} with your"
+        " login; sinks=[] leaves that out"
+    ]
+
+
 def continue_run(
     run: RunFolder,
     overrides: Overrides,
@@ -144,11 +155,7 @@ def continue_run(
         with passed_on(notices.append):
             check_something_to_resume(run)
             config = load_run_config(run, overrides, file=config_to_resume(run, notices), trust=trust)
-            if (places := uploads(config.sinks)) and not is_made_here(run, config):
-                notices.append(
-                    f"run {run.id} was made elsewhere, and its config sends metrics to"
-                    f" {', '.join(places)} with your login; sinks=[] leaves that out"
-                )
+            notices += upload_notices(run, config)
             config = tracked(config, observers)
             refuse_secrets(config)
             config = with_measured_envs(config, observers.console)
