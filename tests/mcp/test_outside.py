@@ -96,7 +96,7 @@ def test_no_way_of_writing_a_setting_hides_what_it_names(
         ("resume_training", {"run": trained.good, "max_env_steps": 20_000}),
         ("evaluate", {"run": trained.good}),
     ):
-        with pytest.raises(Failed, match=r"is refused here|is not the key of a setting|is no value of a"):
+        with pytest.raises(Failed, match=r"is refused here|is not the key of a setting|is not a value of a"):
             call(serving, tool, **named, overrides=overrides)
     assert not marker.exists()
     assert serving.runs_dir is not None
