@@ -180,8 +180,9 @@ def document(records: dict[str, dict[str, Any]]) -> str:
         "the alerts that each run raised, once per run however often it was seen. In brackets: how many of",
         "the preset's runs raised it, where not all did. A preset without a row has not been trained for",
         "this page yet. `fps.drop` is about the machine: these runs shared its cores with other work.",
-        "Two are not healthy, and what they raise is right: `CartPole-v1:a2c-zoo`, with settings of RL Zoo,",
-        "loses half of its score on the way; `gymnast/TMaze-v0:ppo` lacks the memory that its task needs.",
+        "Three are not healthy, and what they raise is right: `CartPole-v1:a2c-zoo`, with settings of RL",
+        "Zoo, loses half of its score on the way; `gymnast/TMaze-v0:ppo` lacks the memory that its task",
+        "needs; `MiniGrid-MultiRoom-N4-S5-v0:ppo`, a control, lacks the bonus and sees no reward.",
         "",
         f"{len(records)} of {len(presets())} presets, {runs} runs: {total['critical']} critical alerts, "
         f"{total['warning']} warnings ({total['warning'] / max(1, runs):.1f} per run), "
