@@ -183,6 +183,7 @@ def document(records: dict[str, dict[str, Any]]) -> str:
         "Three are not healthy, and what they raise is right: `CartPole-v1:a2c-zoo`, with settings of RL",
         "Zoo, loses half of its score on the way; `gymnast/TMaze-v0:ppo` lacks the memory that its task",
         "needs; `MiniGrid-MultiRoom-N4-S5-v0:ppo`, a control, lacks the bonus and sees no reward.",
+        "`Reacher-v5:ppo` learns well, but with single steps that are as large as the alert says.",
         "",
         f"{len(records)} of {len(presets())} presets, {runs} runs: {total['critical']} critical alerts, "
         f"{total['warning']} warnings ({total['warning'] / max(1, runs):.1f} per run), "
