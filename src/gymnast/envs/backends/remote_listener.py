@@ -113,11 +113,12 @@ class Listener:
         dismiss(wire)
 
     def _log_refusal(self, where: str, why: str) -> None:
-        self._refusals += 1
-        if self._refusals > _MOST_REFUSALS_LOGGED:
-            return
-        last = "; further ones are not logged" if self._refusals == _MOST_REFUSALS_LOGGED else ""
-        logging.getLogger("gymnast").warning("refused an actor at %s: %s%s", where, why, last)
+        with self._changed:  # one after the other, so that the last one logged says so
+            self._refusals += 1
+            if self._refusals > _MOST_REFUSALS_LOGGED:
+                return
+            last = "; further ones are not logged" if self._refusals == _MOST_REFUSALS_LOGGED else ""
+            logging.getLogger("gymnast").warning("refused an actor at %s: %s%s", where, why, last)
 
     def close(self) -> None:
         with self._changed:
